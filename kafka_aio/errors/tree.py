@@ -1,0 +1,170 @@
+"""The kinds of error a user may catch. Pure.
+
+An error carries facts; the caller decides what to do with them. Where a built-in says the same, the
+class is also that built-in, so `except TimeoutError` works without importing this package.
+
+A new kind goes here, under the kind that it is a case of, and into the list in `__init__.py`. A
+code of the broker's goes into `broker.py`.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+class KafkaError(Exception):
+    """Whatever this library raises on purpose."""
+
+
+class ConfigError(KafkaError, ValueError):
+    """An option is unknown, wrong, or contradicts another; raised before any I/O."""
+
+
+class StateError(KafkaError, RuntimeError):
+    """The call does not fit the state of the client: closed, not started, another loop."""
+
+
+class KafkaConnectionError(KafkaError, ConnectionError):
+    """No broker could be reached, or a connection was lost."""
+
+
+class KafkaTimeoutError(KafkaError, TimeoutError):
+    """A deadline passed: of a request, a delivery, or the wait for buffer room."""
+
+
+class ProtocolError(KafkaError):
+    """The peer sent bytes that cannot be accepted."""
+
+
+class CorruptRecord(ProtocolError):
+    """A record batch is damaged: its CRC, its structure, or its compressed payload.
+
+    Attributes:
+        topic: The topic it was read from; empty where the bytes had no topic.
+        partition: The partition; -1 where unknown.
+        offset: The first offset that could not be read; -1 where unknown.
+        next_offset: The offset after the damaged batch, to seek past it; -1 where unknown.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        topic: str = "",
+        partition: int = -1,
+        offset: int = -1,
+        next_offset: int = -1,
+    ) -> None:
+        super().__init__(reason, topic, partition, offset, next_offset)
+        self.reason = reason
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.next_offset = next_offset
+
+    def __str__(self) -> str:
+        place = f"{self.topic}-{self.partition}" if self.topic else "record batch"
+        at = f" at offset {self.offset}" if self.offset >= 0 else ""
+        can_skip = self.next_offset > self.offset
+        advice = f"; seek to {self.next_offset} to skip it" if can_skip else ""
+        return f"{place}{at}: {self.reason}{advice}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_corrupt_record, self.args)
+
+
+def _rebuild_corrupt_record(
+    reason: str, topic: str, partition: int, offset: int, next_offset: int
+) -> CorruptRecord:
+    return CorruptRecord(
+        reason, topic=topic, partition=partition, offset=offset, next_offset=next_offset
+    )
+
+
+class UnsupportedVersion(ProtocolError):
+    """The two sides share no version of an API, or a value has no place in the version shared."""
+
+
+class AuthenticationError(KafkaError):
+    """The broker refused our credentials, or we refused its proof. An answer, not a fault."""
+
+
+_class_by_code: dict[int, type[BrokerError]] = {}
+
+
+class BrokerError(KafkaError):
+    """The broker answered with an error code; `broker.py` declares one class for each.
+
+    A class states its facts as keywords, and its docstring is the message of its instances:
+
+        class NotLeaderOrFollower(BrokerError, code=6, retriable=True, stale_metadata=True):
+            "This node does not lead the partition any more; ..."
+
+    Attributes:
+        code: Kafka's number of the error.
+        name: Kafka's name of it, such as NOT_LEADER_OR_FOLLOWER.
+        retriable: The same request may succeed later. Whether to try is the caller's decision.
+        stale_metadata: What we know of the cluster is out of date; refresh it first.
+        message: What the broker said itself; empty where it said nothing.
+        where: The topic, partition, group or node that it is about; empty where unknown.
+    """
+
+    code: int = 0
+    name: str = ""
+    retriable: bool = False
+    stale_metadata: bool = False
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: int | None = None,
+        name: str = "",
+        retriable: bool = False,
+        stale_metadata: bool = False,
+    ) -> None:
+        super().__init_subclass__()
+        if code is None:  # a grouping, such as AuthorizationError
+            return
+        if code in _class_by_code:
+            taken = _class_by_code[code].__name__
+            raise TypeError(f"{cls.__name__}: broker error code {code} is {taken} already")
+        cls.code = code
+        cls.name = name or re.sub(r"(?<=.)(?=[A-Z])", "_", cls.__name__).upper()
+        cls.retriable = retriable
+        cls.stale_metadata = stale_metadata
+        _class_by_code[code] = cls
+
+    def __init__(self, message: str | None = None, *, where: str = "") -> None:
+        super().__init__(message or "")
+        self.message = message or ""
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        said = f"; the broker says: {self.message}" if self.message else ""
+        meaning = (type(self).__doc__ or type(self).__name__).rstrip(".")
+        return f"{place}{meaning} ({self.name}, code {self.code}){said}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (for_code, (self.code, self.message, self.where))
+
+
+class UnknownBrokerError(BrokerError):
+    """The broker sent an error code that this version does not know; a newer one may."""
+
+    name = "UNKNOWN"
+
+    def __init__(self, message: str | None = None, *, where: str = "", code: int) -> None:
+        super().__init__(message, where=where)
+        self.code = code
+
+
+def for_code(code: int, message: str | None = None, where: str = "") -> BrokerError:
+    """A fresh error for a code of Kafka's. Any number is fine: one we do not know says so.
+
+    Code 0 means that nothing went wrong; it is not looked up by callers.
+    """
+    known = _class_by_code.get(code)
+    if known is None:
+        return UnknownBrokerError(message, where=where, code=code)
+    return known(message, where=where)
