@@ -1,0 +1,507 @@
+"""Reading fetched bytes: `RecordReader`, into records or columns. Pure."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, final
+
+from kafka_aio.errors import CorruptRecord
+from kafka_aio.records import layout, text
+from kafka_aio.records._codec_py.record import (
+    BAD_OFFSET,
+    Damage,
+    Parsed,
+    Record,
+    crc32c,
+    parse_record,
+)
+from kafka_aio.records.columns import BinaryColumn, Columns, HeadersColumn
+from kafka_aio.records.compression import Codec, decompress
+from kafka_aio.records.layout import BatchHeader
+from kafka_aio.records.legacy import Message, read_message
+from kafka_aio.types import TimestampType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Buffer
+
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+_PREFIX: Final = struct.Struct(">qi")
+_MARKER_TYPE: Final = struct.Struct(">hH")
+_ABORT: Final = 0
+
+
+class _OpenBatch:
+    """The batch at hand: how far it was read, and what its records have in common."""
+
+    def __init__(self, header: BatchHeader, records: memoryview) -> None:
+        self.header = header
+        self.records = records
+        self.at = 0
+        self.left = header.record_count
+        self.last_delta = -1
+        self.next_offset = header.last_offset + 1
+        self.leader_epoch = header.leader_epoch
+        self.by_broker = header.is_log_append_time
+        self.parsed: Parsed | None = None
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self.by_broker else TimestampType.CREATE_TIME
+
+    def time(self, parsed: Parsed) -> int:
+        if self.by_broker:
+            return self.header.max_timestamp
+        return _wrap64(self.header.base_timestamp + parsed.timestamp_delta)
+
+
+class _OpenMessages:
+    """The messages of a format 0 or 1 entry that were not handed over yet."""
+
+    def __init__(self, messages: list[Message], next_offset: int) -> None:
+        self.messages = messages
+        self.next_offset = next_offset
+
+
+@final
+class RecordReader:
+    """Walks the batches of one partition's fetched bytes and decodes their records, as asked.
+
+    It stops before what is damaged: records before it are handed over first, then every call raises
+    the same `CorruptRecord`, and `next_offset` stays. A batch cut off at the end of the bytes is
+    legal and left for the next fetch.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only, each with its default
+        self,
+        data: Buffer,
+        topic: str = "",
+        partition: int = -1,
+        *,
+        start_offset: int = -1,
+        check_crcs: bool = True,
+        aborted: Sequence[tuple[int, int]] | None = None,
+        control_records: bool = False,
+        max_inflated: int = layout.MAX_INFLATED,
+    ) -> None:
+        self._topic = topic
+        self._partition = partition
+        self._next_offset = start_offset
+        self._data = memoryview(data).cast("B")
+        self._at = 0
+        self._is_incomplete = False
+        self._check_crcs = check_crcs
+        self._control_records = control_records
+        self._max_inflated = max_inflated
+        self._read_committed = aborted is not None
+        self._aborted = sorted(((first, who) for who, first in aborted or ()), reverse=True)
+        self._aborting: set[int] = set()
+        self._open: _OpenBatch | _OpenMessages | None = None
+
+    def __repr__(self) -> str:
+        return text.describe_reader(self, self._at, len(self._data))
+
+    @property
+    def topic(self) -> str:
+        return self._topic
+
+    @property
+    def partition(self) -> int:
+        return self._partition
+
+    @property
+    def next_offset(self) -> int:
+        return self._next_offset
+
+    @property
+    def is_incomplete(self) -> bool:
+        return self._is_incomplete
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that can be read of these bytes was handed over."""
+        return self._open is None and (self._at >= len(self._data) or self._is_incomplete)
+
+    @property
+    def to_inflate(self) -> int:
+        """Compressed bytes that the next call must inflate first.
+
+        Where that is much, call `open_batch` in a thread, and then read.
+        """
+        rest = self._data[self._at :]
+        if self._open is not None or len(rest) < layout.HEADER_BYTES:
+            return 0
+        header = BatchHeader._make(layout.HEADER.unpack_from(rest))
+        if header.magic != layout.MAGIC or not header.codec:
+            return 0
+        records = header.length - (layout.HEADER_BYTES - layout.LENGTH_FROM)
+        return max(0, min(records, len(rest)))
+
+    def open_batch(self) -> bool:
+        """Check and inflate the next batch that has records to hand over. False at the end."""
+        while self._open is None:
+            if not self._open_next():
+                return False
+        return True
+
+    def read(self, max_records: int = -1) -> list[Record]:
+        """The next records, at most that many where it is not negative; none at the end.
+
+        Raises:
+            CorruptRecord: The next batch or record is damaged.
+        """
+        records: list[Record] = []
+        room = max_records if max_records >= 0 else _INT64_MAX
+        try:
+            while len(records) < room and self.open_batch():
+                record = self._next_record()
+                if record is not None:
+                    records.append(record)
+                    self._next_offset = record.offset + 1
+                self._move()
+        except CorruptRecord:
+            if not records:
+                raise
+        return records
+
+    def columns(self, max_rows: int = -1, *, headers: bool = False) -> Columns:
+        """The next records as columns, at most that many where it is not negative.
+
+        Raises:
+            CorruptRecord: The next batch or record is damaged.
+        """
+        out = _ColumnsOut(headers)
+        room = max_rows if max_rows >= 0 else _INT64_MAX
+        try:
+            while out.rows < room and self.open_batch():
+                record = self._next_record()
+                if record is not None:
+                    if not out.has_room(record):
+                        break
+                    out.put(record)
+                    self._next_offset = record.offset + 1
+                self._move()
+        except CorruptRecord:
+            if not out.rows:
+                raise
+        return out.columns(self._topic, self._partition)
+
+    # -- batches
+
+    def _corrupt(self, reason: str, base_offset: int, next_offset: int = -1) -> CorruptRecord:
+        return CorruptRecord(
+            reason,
+            topic=self._topic,
+            partition=self._partition,
+            offset=max(self._next_offset, base_offset),
+            next_offset=next_offset,
+        )
+
+    def _open_next(self) -> bool:
+        """Go to the next batch; open it unless it is to be skipped. False at the end."""
+        rest = self._data[self._at :]
+        if self._is_incomplete or len(rest) < layout.LENGTH_FROM:
+            self._is_incomplete = len(rest) > 0
+            return False
+        base_offset, length = _PREFIX.unpack_from(rest)
+        if length < layout.LEGACY_BYTES:
+            raise self._corrupt(f"batch length {length}", base_offset)
+        if len(rest) < layout.CRC_FROM - 4:
+            self._is_incomplete = True
+            return False
+        magic = rest[16]
+        if magic > layout.MAGIC:
+            raise self._corrupt(f"unknown record format {(magic ^ 0x80) - 0x80}", base_offset)
+        if length > len(rest) - layout.LENGTH_FROM:
+            self._is_incomplete = True
+            return False
+        if base_offset < 0:
+            raise self._corrupt(f"base offset {base_offset}", base_offset)
+        batch = rest[: layout.LENGTH_FROM + length]
+        if magic < layout.MAGIC:
+            self._open_message(batch, base_offset)
+        else:
+            self._open_batch(batch, base_offset, length)
+        return True
+
+    def _open_message(self, entry: memoryview, offset: int) -> None:
+        if offset < self._next_offset:  # the offset of a wrapper is that of its last message
+            self._at += len(entry)
+            return
+        if offset == _INT64_MAX:
+            raise self._corrupt(f"base offset {offset}", offset)
+        try:
+            messages = read_message(entry, self._check_crcs, self._max_inflated)
+        except CorruptRecord as problem:
+            raise self._corrupt(problem.reason, offset, offset + 1) from None
+        self._at += len(entry)
+        wanted = [message for message in messages if message.offset >= self._next_offset]
+        self._open = _OpenMessages(wanted[::-1], offset + 1)
+        if not wanted:
+            self._close_batch()
+
+    def _open_batch(self, batch: memoryview, base_offset: int, length: int) -> None:
+        if length < layout.HEADER_BYTES - layout.LENGTH_FROM:
+            raise self._corrupt(f"batch length {length}", base_offset)
+        header = BatchHeader._make(layout.HEADER.unpack_from(batch))
+        if header.last_offset_delta < 0 or header.last_offset >= _INT64_MAX:
+            raise self._corrupt(f"last offset delta {header.last_offset_delta}", base_offset)
+        after = header.last_offset + 1
+        # A marker before the first offset asked for still ends the transaction of its producer.
+        if after <= self._next_offset and not (self._read_committed and header.is_control):
+            self._at += header.size
+            return
+        self._check(header, batch)
+        if self._is_skipped(header):
+            self._skip(header)
+            return
+        opened = _OpenBatch(header, self._inflate(header, batch[layout.HEADER_BYTES :]))
+        if header.record_count > len(opened.records) // layout.LEAST_RECORD_BYTES:
+            reason = f"record count {header.record_count} in {len(opened.records)} bytes"
+            raise self._corrupt(reason, base_offset, after)
+        if header.is_control:
+            self._end_transaction(opened)
+        if header.is_control and not self._control_records:
+            self._skip(header)
+            return
+        self._at += header.size
+        self._open = opened
+        if header.record_count == 0:
+            self._check_end(opened)
+            self._close_batch()
+
+    def _skip(self, header: BatchHeader) -> None:
+        self._at += header.size
+        self._next_offset = max(self._next_offset, header.last_offset + 1)
+
+    def _check(self, header: BatchHeader, batch: memoryview) -> None:
+        after = header.last_offset + 1
+        if self._check_crcs and crc32c(batch[layout.CRC_FROM :]) != header.crc:
+            reason = "the checksum (CRC-32C) does not match"
+            raise self._corrupt(reason, header.base_offset, after)
+        if header.record_count < 0:
+            raise self._corrupt(f"record count {header.record_count}", header.base_offset, after)
+
+    def _inflate(self, header: BatchHeader, records: memoryview) -> memoryview:
+        if header.codec == Codec.NONE:
+            return records
+        after = header.last_offset + 1
+        if header.codec > Codec.ZSTD:
+            raise self._corrupt(f"unknown codec {header.codec}", header.base_offset, after)
+        try:
+            return memoryview(decompress(Codec(header.codec), records, self._max_inflated)).cast(
+                "B"
+            )
+        except CorruptRecord as problem:
+            raise self._corrupt(problem.reason, header.base_offset, after) from None
+
+    def _close_batch(self) -> None:
+        assert self._open is not None
+        self._next_offset = max(self._next_offset, self._open.next_offset)
+        self._open = None
+
+    # -- transactions that were aborted
+
+    def _is_skipped(self, header: BatchHeader) -> bool:
+        in_aborted = False
+        if self._read_committed and header.producer_id >= 0:
+            while self._aborted and self._aborted[-1][0] <= header.last_offset:
+                self._aborting.add(self._aborted.pop()[1])
+            in_aborted = header.producer_id in self._aborting
+        if header.is_control:
+            return not in_aborted and not self._control_records
+        return in_aborted and header.is_transactional
+
+    def _end_transaction(self, batch: _OpenBatch) -> None:
+        """An abort marker ends the aborted transaction of its producer."""
+        if not batch.left or not self._read_committed:
+            return
+        header = batch.header
+        try:
+            marker = parse_record(batch.records, 0)
+        except Damage as damage:
+            raise self._corrupt(damage.reason, header.base_offset, batch.next_offset) from None
+        if marker.key is None or len(marker.key) < _MARKER_TYPE.size:
+            reason = "a control record without a type"
+            raise self._corrupt(reason, header.base_offset, batch.next_offset)
+        if _MARKER_TYPE.unpack_from(marker.key)[1] == _ABORT:
+            self._aborting.discard(header.producer_id)
+
+    # -- records of the open batch
+
+    def _check_end(self, batch: _OpenBatch) -> None:
+        if batch.at != len(batch.records):
+            reason = "bytes after the last record of the batch"
+            raise self._corrupt(reason, batch.header.base_offset, batch.next_offset)
+
+    def _next_record(self) -> Record | None:
+        """The record at hand, without moving on. None where it is before what was asked for."""
+        batch = self._open
+        if isinstance(batch, _OpenMessages):
+            message = batch.messages[-1]
+            return Record(
+                self._topic,
+                self._partition,
+                message.offset,
+                message.timestamp,
+                message.key,
+                message.value,
+                (),
+                message.timestamp_type,
+            )
+        assert batch is not None
+        parsed = self._parse(batch)
+        offset = batch.header.base_offset + parsed.offset_delta
+        if offset < self._next_offset:
+            return None
+        return Record(
+            self._topic,
+            self._partition,
+            offset,
+            batch.time(parsed),
+            parsed.key,
+            parsed.value,
+            parsed.headers,
+            batch.timestamp_type,
+            batch.leader_epoch,
+        )
+
+    def _parse(self, batch: _OpenBatch) -> Parsed:
+        if batch.left == 0:  # all were handed over, and then more bytes were found
+            self._check_end(batch)
+        try:
+            parsed = parse_record(batch.records, batch.at)
+            if not batch.last_delta < parsed.offset_delta <= batch.header.last_offset_delta:
+                raise Damage(BAD_OFFSET)
+        except Damage as damage:
+            at = batch.header.base_offset + batch.last_delta + 1
+            raise self._corrupt(damage.reason, at, batch.next_offset) from None
+        batch.parsed = parsed
+        return parsed
+
+    def _move(self) -> None:
+        batch = self._open
+        if isinstance(batch, _OpenMessages):
+            batch.messages.pop()
+            if not batch.messages:
+                self._close_batch()
+            return
+        assert batch is not None
+        assert batch.parsed is not None
+        batch.at = batch.parsed.end
+        batch.last_delta = batch.parsed.offset_delta
+        batch.left -= 1
+        if batch.left == 0:
+            self._check_end(batch)
+            self._close_batch()
+
+
+class _BinaryOut:
+    """A binary column being filled."""
+
+    def __init__(self) -> None:
+        self._offsets = [0]
+        self._data = bytearray()
+        self._valid: list[bool] = []
+
+    def has_room(self, size: int) -> bool:
+        return len(self._data) + size <= _INT32_MAX
+
+    def put(self, part: bytes | None) -> None:
+        self._data += part or b""
+        self._offsets.append(len(self._data))
+        self._valid.append(part is not None)
+
+    @property
+    def rows(self) -> int:
+        return len(self._valid)
+
+    def column(self) -> BinaryColumn:
+        validity = None
+        if not all(self._valid):
+            validity = bytearray((self.rows + 7) // 8)
+            for row, is_valid in enumerate(self._valid):
+                validity[row >> 3] |= is_valid << (row & 7)
+        return BinaryColumn(_packed("i", self._offsets), bytes(self._data), validity)
+
+
+class _ColumnsOut:
+    """The columns of one call, being filled."""
+
+    def __init__(self, with_headers: bool) -> None:
+        self.rows = 0
+        self._key = _BinaryOut()
+        self._value = _BinaryOut()
+        self._offsets: list[int] = []
+        self._timestamps: list[int] = []
+        self._timestamp_types: list[int] = []
+        self._with_headers = with_headers
+        self._header_offsets = [0]
+        self._header_keys = _BinaryOut()
+        self._header_values = _BinaryOut()
+
+    def has_room(self, record: Record) -> bool:
+        keys = sum(len(key.encode()) for key, _ in record.headers)
+        values = sum(len(value or b"") for _, value in record.headers)
+        return (
+            self._key.has_room(len(record.key or b""))
+            and self._value.has_room(len(record.value or b""))
+            and self._header_keys.has_room(keys)
+            and self._header_values.has_room(values)
+        )
+
+    def put(self, record: Record) -> None:
+        self._key.put(record.key)
+        self._value.put(record.value)
+        self._offsets.append(record.offset)
+        self._timestamps.append(_microseconds(record.timestamp))
+        self._timestamp_types.append(record.timestamp_type)
+        if self._with_headers:
+            for key, value in record.headers:
+                self._header_keys.put(key.encode())
+                self._header_values.put(value)
+            self._header_offsets.append(self._header_keys.rows)
+        self.rows += 1
+
+    def columns(self, topic: str, partition: int) -> Columns:
+        headers = None
+        if self._with_headers:
+            headers = HeadersColumn(
+                _packed("i", self._header_offsets),
+                self._header_keys.column(),
+                self._header_values.column(),
+            )
+        return Columns(
+            self.rows,
+            self._key.column(),
+            self._value.column(),
+            _repeated(topic.encode(), self.rows),
+            _packed("i", [partition] * self.rows),
+            _packed("q", self._offsets),
+            _packed("q", self._timestamps),
+            _packed("i", self._timestamp_types),
+            headers,
+        )
+
+
+def _packed(letter: str, numbers: list[int]) -> bytes:
+    return struct.pack(f"={len(numbers)}{letter}", *numbers)
+
+
+def _repeated(part: bytes, rows: int) -> BinaryColumn:
+    offsets = [row * len(part) for row in range(rows + 1)]
+    return BinaryColumn(_packed("i", offsets), part * rows)
+
+
+def _microseconds(timestamp: int) -> int:
+    if timestamp > _INT64_MAX // 1000:
+        return _INT64_MAX
+    if timestamp < -(_INT64_MAX // 1000):
+        return -_INT64_MAX - 1
+    return timestamp * 1000
+
+
+def _wrap64(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63

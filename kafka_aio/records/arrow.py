@@ -1,0 +1,161 @@
+"""Columns and Arrow, both ways, without a Python object per row. Pure. Needs pyarrow (an extra)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_aio.records.codec import Rows
+from kafka_aio.records.columns import BinaryColumn, Columns, HeadersColumn, TimestampColumn
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+SCHEMA: Final = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", _TIMESTAMP),
+        ("timestampType", pa.int32()),
+    ]
+)
+"""What Spark's Kafka source has; all nullable."""
+
+SCHEMA_WITH_HEADERS: Final = SCHEMA.append(pa.field("headers", HEADERS))
+
+
+def to_arrow(columns: Columns) -> pa.RecordBatch:
+    """Decoded columns as an Arrow record batch; the buffers are shared, not copied."""
+    rows = columns.rows
+    arrays = [
+        _binary_array(pa.binary(), rows, columns.key),
+        _binary_array(pa.binary(), rows, columns.value),
+        _binary_array(pa.string(), rows, columns.topic),
+        _flat_array(pa.int32(), rows, columns.partition),
+        _flat_array(pa.int64(), rows, columns.offset),
+        _flat_array(_TIMESTAMP, rows, columns.timestamp),
+        _flat_array(pa.int32(), rows, columns.timestamp_type),
+    ]
+    if columns.headers is None:
+        return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    arrays.append(_headers_array(rows, columns.headers))
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA_WITH_HEADERS)
+
+
+def to_rows(batch: pa.RecordBatch) -> Rows:
+    """A batch to append from: column `value`, and `key`, `timestamp`, `headers` where they are.
+
+    Values and keys may be binary or string, large or not, sliced, with nulls. Timestamps may be
+    of any unit, or integers in milliseconds.
+
+    Raises:
+        ValueError: There is no column `value`, or a column has another type.
+    """
+    if "value" not in batch.schema.names:
+        raise ValueError(f"a column `value` is needed; there are {batch.schema.names}")
+    return Rows(
+        batch.num_rows,
+        _binary_column(batch, "value"),
+        _binary_column(batch, "key") if "key" in batch.schema.names else None,
+        _timestamp_column(batch) if "timestamp" in batch.schema.names else None,
+        _headers_column(batch) if "headers" in batch.schema.names else None,
+    )
+
+
+def _buffer(data: Buffer | None) -> pa.Buffer | None:
+    return None if data is None else pa.py_buffer(data)
+
+
+def _flat_array(kind: pa.DataType, rows: int, data: Buffer) -> pa.Array:
+    return pa.Array.from_buffers(kind, rows, [None, _buffer(data)])
+
+
+def _binary_array(kind: pa.DataType, rows: int, column: BinaryColumn) -> pa.Array:
+    buffers = [_buffer(column.validity), _buffer(column.offsets), _buffer(column.data)]
+    return pa.Array.from_buffers(kind, rows, buffers)
+
+
+def _headers_array(rows: int, column: HeadersColumn) -> pa.Array:
+    count = memoryview(column.keys.offsets).nbytes // 4 - 1
+    pairs = pa.StructArray.from_arrays(
+        [
+            _binary_array(pa.string(), count, column.keys),
+            _binary_array(pa.binary(), count, column.values),
+        ],
+        names=["key", "value"],
+    )
+    return pa.Array.from_buffers(
+        HEADERS, rows, [_buffer(column.validity), _buffer(column.offsets)], children=[pairs]
+    )
+
+
+def _binary_column(batch: pa.RecordBatch, name: str) -> BinaryColumn:
+    return _as_binary_column(batch.column(name), name)
+
+
+def _as_binary_column(array: pa.Array, name: str) -> BinaryColumn:
+    kind = array.type
+    large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    if not (large or pa.types.is_binary(kind) or pa.types.is_string(kind)):
+        array = _cast(array, pa.large_binary(), name)
+        large = True
+    validity, offsets, data = array.buffers()
+    return BinaryColumn(
+        offsets if offsets is not None and offsets.size else bytes(8 if large else 4),
+        data if data is not None else b"",
+        validity,
+        array.offset,
+        large,
+    )
+
+
+def _timestamp_column(batch: pa.RecordBatch) -> TimestampColumn:
+    array = batch.column("timestamp")
+    if pa.types.is_timestamp(array.type):
+        # The same instants; floored by local time, the hour that a clock is set back is an error.
+        instants = array.cast(pa.timestamp(array.type.unit, tz="UTC"))
+        floored = pc.floor_temporal(instants, unit="millisecond")
+        array = floored.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+    elif array.type != pa.int64():
+        array = _cast(array, pa.int64(), "timestamp")
+    validity, data = array.buffers()
+    return TimestampColumn(data if data is not None else b"", validity, array.offset)
+
+
+def _headers_column(batch: pa.RecordBatch) -> HeadersColumn:
+    array = batch.column("headers")
+    kind = array.type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not (is_list and pa.types.is_struct(kind.value_type)):
+        raise ValueError(f"column headers is a list of structs of key and value, not {kind}")
+    if pa.types.is_large_list(kind):
+        array = array.cast(pa.list_(kind.value_type))
+    pairs = array.values
+    if pairs.null_count:
+        raise ValueError("column headers holds a header that is null")
+    names = [field.name for field in pairs.type]
+    if sorted(names) != ["key", "value"]:
+        raise ValueError(f"a header has the fields key and value, not {names}")
+    validity, offsets = array.buffers()[:2]
+    return HeadersColumn(
+        offsets if offsets is not None and offsets.size else bytes(4),
+        _as_binary_column(pairs.field("key"), "headers.key"),
+        _as_binary_column(pairs.field("value"), "headers.value"),
+        validity,
+        array.offset,
+    )
+
+
+def _cast(array: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+    try:
+        return array.cast(kind)
+    except pa.ArrowException as problem:
+        raise ValueError(f"column {name} is {array.type}: {problem}") from None

@@ -1,0 +1,200 @@
+"""Whole batches: headers read, checked and patched, batches split, fetched bytes at hand. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_aio.errors import CorruptRecord
+from kafka_aio.records import layout
+from kafka_aio.records.codec import BatchBuilder, Record, RecordReader, crc32c
+from kafka_aio.records.compression import Codec, Compression
+from kafka_aio.records.layout import BatchHeader, ProducerStamp, advance_sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow
+    from typing_extensions import Buffer
+
+__all__ = ["FetchedBatch", "read_header", "restamp", "split", "verify"]
+
+
+def read_header(data: Buffer, at: int = 0) -> BatchHeader:
+    """The header of the batch that starts there; the records are not looked at.
+
+    Raises:
+        CorruptRecord: There is no whole header of format 2, or its numbers make no sense.
+    """
+    view = memoryview(data).cast("B")
+    if len(view) - at < layout.HEADER_BYTES:
+        raise CorruptRecord(f"{len(view) - at} bytes are no batch header")
+    header = BatchHeader._make(layout.HEADER.unpack_from(view, at))
+    if header.magic != layout.MAGIC:
+        raise CorruptRecord(f"record format {header.magic} instead of {layout.MAGIC}")
+    if header.length < layout.HEADER_BYTES - layout.LENGTH_FROM:
+        raise CorruptRecord(f"batch length {header.length}")
+    if header.record_count < 0 or header.last_offset_delta < 0:
+        raise CorruptRecord(
+            f"record count {header.record_count}, last offset delta {header.last_offset_delta}"
+        )
+    if header.codec > Codec.ZSTD:
+        raise CorruptRecord(f"unknown codec {header.codec}")
+    return header
+
+
+def verify(data: Buffer) -> Iterator[BatchHeader]:
+    """Check one batch after the other: header, length and CRC. No record is decoded.
+
+    Raises:
+        CorruptRecord: A batch is damaged or cut short.
+    """
+    view = memoryview(data).cast("B")
+    at = 0
+    while at < len(view):
+        header = read_header(view, at)
+        if header.size > len(view) - at:
+            raise CorruptRecord(f"a batch of {header.size} bytes in {len(view) - at}")
+        if crc32c(view[at + layout.CRC_FROM : at + header.size]) != header.crc:
+            raise CorruptRecord("the checksum (CRC-32C) does not match", offset=header.base_offset)
+        yield header
+        at += header.size
+
+
+def restamp(batch: memoryview, stamp: ProducerStamp) -> None:
+    """Put another producer's marks into a finished batch, in place, and sum it up again.
+
+    The records stay as they are: this is for a batch sent again under a new epoch (KIP-360).
+    """
+    header = read_header(batch)
+    attributes = header.attributes & ~layout.TRANSACTIONAL
+    if stamp.transactional:
+        attributes |= layout.TRANSACTIONAL
+    changed = header._replace(
+        attributes=attributes,
+        producer_id=stamp.producer_id,
+        producer_epoch=stamp.producer_epoch,
+        base_sequence=stamp.base_sequence,
+    )
+    layout.HEADER.pack_into(batch, 0, *changed)
+    crc = crc32c(batch[layout.CRC_FROM : header.size])
+    layout.HEADER.pack_into(batch, 0, *changed._replace(crc=crc))
+
+
+def split(batch: Buffer, limit: int, compression: Compression) -> list[memoryview]:
+    """The records of a finished batch, in smaller batches of about `limit` bytes uncompressed.
+
+    Order, keys, headers and timestamps are kept, and so are the producer's marks: each part starts
+    at the sequence of its first record. A record longer than the limit is a batch by itself.
+
+    Raises:
+        CorruptRecord: The batch is damaged.
+    """
+    header = read_header(batch)
+    parts: list[memoryview] = []
+    stamp = header.stamp
+    reader = RecordReader(batch, control_records=True)
+    records = reader.read()
+    if not reader.is_done:
+        reader.read()  # stopped before the end: raises what it stopped at
+    while records:
+        builder = _fill(records, limit)
+        parts.append(builder.finish(compression, stamp, leader_epoch=header.leader_epoch))
+        if stamp.base_sequence >= 0:
+            sequence = advance_sequence(stamp.base_sequence, builder.count)
+            stamp = stamp._replace(base_sequence=sequence)
+        records = records[builder.count :]
+    return parts
+
+
+def _fill(records: Sequence[Record], limit: int) -> BatchBuilder:
+    builder = BatchBuilder(limit)
+    for record in records:
+        if not builder.append(record.key, record.value, record.timestamp, record.headers):
+            break
+    return builder
+
+
+class FetchedBatch:
+    """What one fetch brought for one partition; decoded when it is asked for, each time anew.
+
+    Attributes:
+        topic: The topic it was read from.
+        partition: The partition.
+        start_offset: Records before this offset are left out.
+    """
+
+    __slots__ = (
+        "_aborted",
+        "_check_crcs",
+        "_data",
+        "_max_inflated",
+        "partition",
+        "start_offset",
+        "topic",
+    )
+
+    def __init__(  # noqa: PLR0913 - keyword-only, each with its default
+        self,
+        data: Buffer,
+        topic: str,
+        partition: int,
+        *,
+        start_offset: int = -1,
+        check_crcs: bool = True,
+        aborted: Sequence[tuple[int, int]] | None = None,
+        max_inflated: int = layout.MAX_INFLATED,
+    ) -> None:
+        self._data = data
+        self.topic = topic
+        self.partition = partition
+        self.start_offset = start_offset
+        self._check_crcs = check_crcs
+        self._aborted = aborted
+        self._max_inflated = max_inflated
+
+    def __repr__(self) -> str:
+        size = memoryview(self._data).nbytes
+        return (
+            f"<FetchedBatch {self.topic}-{self.partition} from {self.start_offset}, {size} bytes>"
+        )
+
+    def reader(self) -> RecordReader:
+        """A walk over the records, from the start."""
+        return RecordReader(
+            self._data,
+            self.topic,
+            self.partition,
+            start_offset=self.start_offset,
+            check_crcs=self._check_crcs,
+            aborted=self._aborted,
+            max_inflated=self._max_inflated,
+        )
+
+    @property
+    def records(self) -> list[Record]:
+        """All records.
+
+        Raises:
+            CorruptRecord: A batch is damaged; `reader()` gives what is before it.
+        """
+        reader = self.reader()
+        records = reader.read()
+        if not reader.is_done:
+            reader.read()  # stopped before the end: raises what it stopped at
+        return records
+
+    def to_arrow(self, *, headers: bool = False) -> pyarrow.RecordBatch:
+        """All records as one Arrow record batch, in the schema that Spark's Kafka source has.
+
+        Raises:
+            CorruptRecord: A batch is damaged; `reader()` gives what is before it.
+            ImportError: pyarrow is missing; `pip install kafka-aio[arrow]`.
+        """
+        from kafka_aio.records import arrow
+
+        reader = self.reader()
+        columns = reader.columns(headers=headers)
+        if not reader.is_done:
+            reader.read(0)
+            reader.columns(1)
+        return arrow.to_arrow(columns)

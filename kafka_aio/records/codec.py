@@ -1,0 +1,83 @@
+"""Chooses the codec: the compiled one, or its plain-Python twin where nothing was compiled. Pure.
+
+`KAFKA_AIO_PURE=1` forces the twin; `KAFKA_AIO_REQUIRE_COMPILED=1` makes its use an error.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_aio.records.compression import Codec
+
+if TYPE_CHECKING:
+    from kafka_aio.records._codec import (
+        CRC32C_BY,
+        BatchBuilder,
+        Record,
+        RecordReader,
+        Rows,
+        crc32c,
+    )
+
+    _reason: str | None
+elif os.environ.get("KAFKA_AIO_PURE", "0") not in ("", "0"):
+    from kafka_aio.records._codec_py import (
+        CRC32C_BY,
+        BatchBuilder,
+        Record,
+        RecordReader,
+        Rows,
+        crc32c,
+    )
+
+    _reason = "KAFKA_AIO_PURE is set"
+else:
+    try:
+        from kafka_aio.records._codec import (
+            CRC32C_BY,
+            BatchBuilder,
+            Record,
+            RecordReader,
+            Rows,
+            crc32c,
+        )
+
+        _reason = None
+    except ImportError as problem:
+        if os.environ.get("KAFKA_AIO_REQUIRE_COMPILED", "0") not in ("", "0"):
+            raise
+        from kafka_aio.records._codec_py import (
+            CRC32C_BY,
+            BatchBuilder,
+            Record,
+            RecordReader,
+            Rows,
+            crc32c,
+        )
+
+        _reason = f"nothing was compiled at install ({problem})"
+
+__all__ = ["BatchBuilder", "CodecInfo", "Record", "RecordReader", "Rows", "codec_info", "crc32c"]
+
+
+class CodecInfo(NamedTuple):
+    """Which record codec is at work, and why."""
+
+    compiled: bool
+    reason: str
+    """Why it is this one; for people."""
+    crc32c: str
+    """How CRC-32C is computed: `sse4.2`, `armv8`, `table` or `python`."""
+    codecs: tuple[str, ...]
+    """The compressions that can be read and written."""
+
+
+def codec_info() -> CodecInfo:
+    """Tell which record codec is at work: the compiled one is some fifty times faster."""
+    return CodecInfo(
+        compiled=_reason is None,
+        reason=_reason or "the compiled codec was found",
+        crc32c=CRC32C_BY,
+        codecs=tuple(codec.name.lower() for codec in Codec if codec is not Codec.NONE),
+    )
