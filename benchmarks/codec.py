@@ -19,7 +19,7 @@ from benchmarks import ratio
 from kafka_aio.records import arrow
 from kafka_aio.records.codec import BatchBuilder, RecordReader, crc32c
 
-ROUNDS = 60
+ROUNDS = 30
 BATCHES = 10
 BATCH_BYTES = 64 * 1024
 RECORDS = 540  # what fits such a batch, keys included

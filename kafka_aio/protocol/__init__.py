@@ -1,0 +1,1 @@
+"""Bytes to messages and back: declarations, their codecs, frames and version negotiation. Pure."""

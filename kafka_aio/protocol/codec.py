@@ -1,0 +1,114 @@
+"""Messages to bytes and back, in a given version; each codec is compiled on first use. Pure."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar, cast
+
+from kafka_aio.errors import ProtocolError
+from kafka_aio.protocol import reader, writer
+from kafka_aio.protocol.layout import Layout, Reader, Writer, layout_of
+from kafka_aio.protocol.schema import Buffer
+from kafka_aio.protocol.trace import explain_reading, explain_writing
+
+T = TypeVar("T")
+
+WHOLE: Final = 4096
+"""A payload of at least so many bytes is sent as it is; smaller ones are joined."""
+
+
+_WRITERS: Final[dict[tuple[type, int], tuple[Layout, Writer]]] = {}
+_READERS: Final[dict[tuple[type, int], tuple[Layout, Reader]]] = {}
+
+
+def _writer(cls: type, version: int) -> tuple[Layout, Writer]:
+    found = _WRITERS.get((cls, version))
+    if found is None:
+        layout = layout_of(cls, version)
+        found = _WRITERS[cls, version] = layout, writer.compile_writer(layout)
+    return found
+
+
+def _reader(cls: type, version: int) -> tuple[Layout, Reader]:
+    found = _READERS.get((cls, version))
+    if found is None:
+        layout = layout_of(cls, version)
+        found = _READERS[cls, version] = layout, reader.compile_reader(layout)
+    return found
+
+
+def encode(message: object, version: int) -> bytes:
+    """The bytes of `message` in `version`.
+
+    Raises:
+        UnsupportedVersion: There is no such version, or it has no place for a value.
+        ValueError: A value does not fit its type.
+    """
+    out: list[Buffer] = []
+    encode_into(out, message, version)
+    return b"".join(out)
+
+
+def encode_buffers(message: object, version: int) -> list[Buffer]:
+    """As `encode`, in several buffers: large payloads are in the list as they are, not copied."""
+    out: list[Buffer] = []
+    encode_into(out, message, version)
+    return gather(out)
+
+
+def encode_into(out: list[Buffer], message: object, version: int) -> None:
+    """Append the bytes of `message` to `out`, in many small buffers."""
+    layout, write = _writer(type(message), version)
+    try:
+        write(message, out)
+    except ProtocolError:
+        raise
+    except writer.FAILURES:
+        explain_writing(layout, message)
+
+
+def gather(out: list[Buffer]) -> list[Buffer]:
+    """Join the small buffers between large ones."""
+    gathered: list[Buffer] = []
+    start = 0
+    for index, buffer in enumerate(out):
+        if len(buffer) >= WHOLE:
+            if start < index:
+                gathered.append(b"".join(out[start:index]))
+            gathered.append(buffer)
+            start = index + 1
+    if start < len(out):
+        gathered.append(b"".join(out[start:]))
+    return gathered
+
+
+def decode(cls: type[T], buffer: Buffer, version: int, *, start: int = 0) -> T:
+    """The message that `buffer` holds from `start` to its end.
+
+    Raises:
+        UnsupportedVersion: There is no such version of `cls`.
+        ProtocolError: The bytes are not one whole message; the text names the field.
+    """
+    layout, read = _reader(cls, version)
+    try:
+        message, stop = read(buffer, start)
+    except reader.FAILURES:
+        stop = -1
+        message = None
+    if stop != len(buffer):
+        explain_reading(layout, buffer, start)
+    return cast(T, message)
+
+
+def decode_from(cls: type[T], buffer: Buffer, version: int, start: int) -> tuple[T, int]:
+    """The message that begins at `start`, and the position after it.
+
+    Raises:
+        UnsupportedVersion: There is no such version of `cls`.
+        ProtocolError: The bytes do not begin with such a message; the text names the field.
+    """
+    layout, read = _reader(cls, version)
+    try:
+        message, stop = read(buffer, start)
+    except reader.FAILURES:
+        explain_reading(layout, buffer, start)
+    return cast(T, message), stop
