@@ -7,7 +7,7 @@ from typing_extensions import Buffer
 
 from kafka_aio.records.columns import BinaryColumn, Columns, HeadersColumn, TimestampColumn
 from kafka_aio.records.compression import Compression
-from kafka_aio.records.layout import Header, ProducerStamp
+from kafka_aio.records.layout import Header, Headers, ProducerStamp
 from kafka_aio.types import TimestampType
 
 CRC32C_BY: Final[str]
@@ -17,18 +17,18 @@ def crc32c(data: Buffer, crc: int = 0) -> int: ...
 
 @final
 class Record:
-    def __new__(
-        cls,
+    def __init__(
+        self,
         topic: str,
         partition: int,
         offset: int,
         timestamp: int,
         key: bytes | None = None,
         value: bytes | None = None,
-        headers: Iterable[Header] = (),
+        headers: Headers = (),
         timestamp_type: TimestampType = ...,
         leader_epoch: int = -1,
-    ) -> Self: ...
+    ) -> None: ...
     @property
     def topic(self) -> str: ...
     @property
@@ -47,7 +47,7 @@ class Record:
     def headers(self) -> tuple[Header, ...]: ...
     @property
     def leader_epoch(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -71,7 +71,7 @@ class BatchBuilder:
         key: Buffer | None,
         value: Buffer | None,
         timestamp: int,
-        headers: Iterable[Header] | None = None,
+        headers: Headers | None = None,
     ) -> bool: ...
     def append_many(
         self,

@@ -68,6 +68,7 @@ cdef extern from "_record.h" nogil:
         const uint8_t *headers
         const uint8_t *end
     uint64_t zigzag "kaio_zigzag" (int64_t)
+    uint64_t delta "kaio_delta" (int64_t, int64_t)
     Py_ssize_t varint_bytes "kaio_varint_bytes" (uint64_t)
     Py_ssize_t span_payload "kaio_payload" (Span)
     Py_ssize_t span_bytes "kaio_span_bytes" (Span)
@@ -169,7 +170,7 @@ cdef inline object span_object(Span span):
 
 
 cdef tuple headers_object(const uint8_t *p, const uint8_t *end, int32_t count):
-    cdef Span key, value
+    cdef Span key = NULL_SPAN, value = NULL_SPAN
     cdef int32_t index
     cdef list headers = []
     for index in range(count):
@@ -247,6 +248,8 @@ cdef class Memory:
         free(self.data)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
+        if self.data == NULL:       # empty; pyarrow ends the process where a buffer has no address
+            self._resize(0)
         PyBuffer_FillInfo(view, self, self.data, self.size, 1, flags)
 
     cdef inline int reserve(self, Py_ssize_t more) except -1:
@@ -301,6 +304,13 @@ cdef inline int borrow(object value, Span *span, Py_buffer *view, str what) exce
     return 1
 
 
+cdef inline int64_t whole(timestamp) except? -1:
+    """A timestamp as a number; Cython would cut the fraction off."""
+    if type(timestamp) is float:
+        raise TypeError("a timestamp is an int, in milliseconds, not float")
+    return timestamp
+
+
 @cython.final
 cdef class BatchBuilder:
     """Writes records into one batch, each byte once, and finishes it for the wire."""
@@ -333,7 +343,7 @@ cdef class BatchBuilder:
         cdef uint8_t *p = self._start + self.size
         cdef Py_ssize_t payload = span_payload(key) + span_payload(value) + headers.size
         if self.count:
-            timestamp_delta = zigzag(timestamp - self.base_timestamp)
+            timestamp_delta = delta(timestamp, self.base_timestamp)
         if payload > self._room - self.size - MOST_BESIDES or timestamp < 0:
             body = body_bytes(timestamp_delta, offset_delta, key, value, headers)
             if not self._make_room(body, timestamp):
@@ -366,7 +376,7 @@ cdef class BatchBuilder:
             self._room = min(self.limit, self._capacity)
         return True
 
-    def append(self, key, value, int64_t timestamp, headers=None):
+    def append(self, key, value, timestamp, headers=None):
         """Write one record. False where the batch has no room for it.
 
         The first record always has room, however long it is.
@@ -374,6 +384,7 @@ cdef class BatchBuilder:
         cdef Span key_span, value_span, headers_span = NO_HEADERS
         cdef Py_buffer key_view, value_view
         cdef bint key_held = False, value_held = False
+        cdef int64_t time = whole(timestamp)
         cdef Memory encoded
         if headers:
             encoded = encode_headers(headers)
@@ -381,18 +392,19 @@ cdef class BatchBuilder:
         key_held = borrow(key, &key_span, &key_view, "key")
         if not key_held and (value is None or PyBytes_CheckExact(value)):
             borrow(value, &value_span, &value_view, "value")
-            return self.add(key_span, value_span, headers_span, timestamp)
+            return self.add(key_span, value_span, headers_span, time)
         try:
             value_held = borrow(value, &value_span, &value_view, "value")
-            return self.add(key_span, value_span, headers_span, timestamp)
+            return self.add(key_span, value_span, headers_span, time)
         finally:
             if key_held:
                 PyBuffer_Release(&key_view)
             if value_held:
                 PyBuffer_Release(&value_view)
 
-    def append_many(self, values, int64_t timestamp, keys=None, Py_ssize_t start=0):
+    def append_many(self, values, timestamp, keys=None, Py_ssize_t start=0):
         """Write records from `start` on while there is room. Returns the first one not written."""
+        cdef int64_t time = whole(timestamp)
         cdef list value_list = values if type(values) is list else list(values)
         cdef list key_list = None
         cdef Py_ssize_t index = start
@@ -407,7 +419,7 @@ cdef class BatchBuilder:
             key = None if key_list is None else key_list[index]
             if not self.append(key, value_list[index], timestamp):
                 break
-            index = append_bytes(self, value_list, key_list, index + 1, timestamp)
+            index = append_bytes(self, value_list, key_list, index + 1, time)
         return index
 
     def append_rows(self, Rows rows not None, Py_ssize_t start, Py_ssize_t stop, int64_t timestamp):
@@ -500,9 +512,9 @@ cdef Py_ssize_t append_bytes(
     """Write records while they are bytes and surely fit. Returns the first one not written."""
     cdef Pen pen = pick_up(builder)
     cdef PyObject **key_items = NULL if keys is None else (<PyListObject *>keys).ob_item
-    index = write_many(
-        &pen, (<PyListObject *>values).ob_item, key_items, index, len(values), timestamp
-    )
+    # A buffer made by Python code (PEP 688) may have changed the lists since they were counted.
+    cdef Py_ssize_t stop = len(values) if keys is None else min(len(values), len(keys))
+    index = write_many(&pen, (<PyListObject *>values).ob_item, key_items, index, stop, timestamp)
     put_down(builder, pen)
     return index
 
@@ -616,7 +628,7 @@ cdef class Rows:
         self._times_validity = Held(column.validity)
         self.times.start = column.start
         self.times.data = <const int64_t *>self._times.view.buf
-        if self._times.view.len // 8 < self.times.start + self.length:
+        if self.times.start < 0 or self._times.view.len // 8 - self.times.start < self.length:
             raise ValueError(f"column timestamp is shorter than {self.length} rows")
         if column.validity is not None:
             self.times.validity = <const uint8_t *>self._times_validity.view.buf
@@ -645,7 +657,7 @@ cdef class Rows:
         """The row's header section, encoded into scratch memory that the next row overwrites."""
         cdef Py_ssize_t at = row + self.header_start, entry
         cdef int32_t begin, end
-        cdef Span key, value
+        cdef Span key = NULL_SPAN, value = NULL_SPAN
         if not is_valid(self.header_validity, at):
             return NO_HEADERS
         begin = self.header_offsets[at]
@@ -766,7 +778,7 @@ cdef class ColumnsOut:
         return 3 * size + max(self.header_keys.data.size, self.header_values.data.size) <= INT32_MAX
 
     cdef int put_headers(self, const uint8_t *p, const uint8_t *end, int32_t count) except -1:
-        cdef Span key, value
+        cdef Span key = NULL_SPAN, value = NULL_SPAN
         cdef int32_t index
         cdef bytes name
         for index in range(count):
@@ -1276,7 +1288,7 @@ cdef class RecordReader:
         return taken
 
     cdef int _message_columns(self, ColumnsOut out, Py_ssize_t max_rows) except -1:
-        cdef Span key, value
+        cdef Span key = NULL_SPAN, value = NULL_SPAN
         cdef Py_buffer view     # the parts of a message are bytes: nothing to hold
         while out.rows < max_rows and self._is_open:
             message = self._messages[-1]

@@ -32,6 +32,11 @@ KAIO_INLINE uint64_t kaio_zigzag(int64_t number) {
     return ((uint64_t)number << 1) ^ (uint64_t)(number >> 63);
 }
 
+/* A difference, before it is known whether the numbers are such that it cannot overflow. */
+KAIO_INLINE uint64_t kaio_delta(int64_t number, int64_t base) {
+    return kaio_zigzag((int64_t)((uint64_t)number - (uint64_t)base));
+}
+
 KAIO_INLINE ptrdiff_t kaio_varint_bytes(uint64_t bits) {
     ptrdiff_t size = 1;
     while (bits >= 0x80) {
@@ -71,7 +76,7 @@ KAIO_INLINE ptrdiff_t kaio_span_bytes(kaio_span span) {
  * known size is a few instructions, and two of them overlap where the size is in between. */
 KAIO_INLINE void kaio_copy(uint8_t *to, const uint8_t *from, ptrdiff_t size) {
     if (size > 128 || size < 16) {
-        memcpy(to, from, (size_t)size);
+        if (size > 0) memcpy(to, from, (size_t)size); /* an empty column has no address yet */
     } else if (size > 64) {
         memcpy(to, from, 64);
         memcpy(to + size - 64, from + size - 64, 64);
@@ -139,7 +144,7 @@ KAIO_INLINE int kaio_write(kaio_pen *pen, kaio_span key, kaio_span value, kaio_s
                            int64_t timestamp) {
     ptrdiff_t payload = kaio_payload(key) + kaio_payload(value) + headers.size;
     if (payload > pen->stop - pen->at - KAIO_MOST_BESIDES || timestamp < 0) return 0;
-    pen->at = kaio_put_record(pen->at, kaio_zigzag(timestamp - pen->base_timestamp),
+    pen->at = kaio_put_record(pen->at, kaio_delta(timestamp, pen->base_timestamp),
                               kaio_zigzag(pen->count), key, value, headers);
     if (timestamp > pen->max_timestamp) pen->max_timestamp = timestamp;
     pen->count++;
@@ -167,7 +172,7 @@ KAIO_INLINE uint64_t kaio_two_bytes(uint64_t bits) { return (bits & 0x7f) | 0x80
  * about the time of the first, numbers of two bytes. All that precedes the value is then one word:
  * attributes, timestamp delta, offset delta, null key, size of the value. */
 KAIO_INLINE int kaio_write_usual(kaio_pen *pen, kaio_span value, int64_t timestamp) {
-    uint64_t timestamp_delta = kaio_zigzag(timestamp - pen->base_timestamp);
+    uint64_t timestamp_delta = kaio_delta(timestamp, pen->base_timestamp);
     uint64_t offset_delta = (uint64_t)pen->count << 1, size = (uint64_t)value.size << 1;
     uint64_t word;
     if (!KAIO_LITTLE_ENDIAN || timestamp < 0 || timestamp_delta >= 0x80) return 0;

@@ -98,7 +98,10 @@ def split(batch: Buffer, limit: int, compression: Compression) -> list[memoryvie
         reader.read()  # stopped before the end: raises what it stopped at
     while records:
         builder = _fill(records, limit)
-        parts.append(builder.finish(compression, stamp, leader_epoch=header.leader_epoch))
+        part = builder.finish(
+            compression, stamp, leader_epoch=header.leader_epoch, control=header.is_control
+        )
+        parts.append(part)
         if stamp.base_sequence >= 0:
             sequence = advance_sequence(stamp.base_sequence, builder.count)
             stamp = stamp._replace(base_sequence=sequence)
@@ -188,13 +191,13 @@ class FetchedBatch:
 
         Raises:
             CorruptRecord: A batch is damaged; `reader()` gives what is before it.
+            ValueError: There are more bytes than one column can hold, 2 GiB.
             ImportError: pyarrow is missing; `pip install kafka-aio[arrow]`.
         """
         from kafka_aio.records import arrow
 
         reader = self.reader()
         columns = reader.columns(headers=headers)
-        if not reader.is_done:
-            reader.read(0)
-            reader.columns(1)
+        if not reader.is_done and reader.columns(1).rows:  # raises what it stopped at, or goes on
+            raise ValueError("more than Arrow columns can hold; read in pieces with `reader()`")
         return arrow.to_arrow(columns)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
 
     _reason: str | None
-elif os.environ.get("KAFKA_AIO_PURE", "0") not in ("", "0"):
+elif os.environ.get("KAFKA_AIO_PURE") == "1":
     from kafka_aio.records._codec_py import (
         CRC32C_BY,
         BatchBuilder,
@@ -45,7 +45,7 @@ else:
 
         _reason = None
     except ImportError as problem:
-        if os.environ.get("KAFKA_AIO_REQUIRE_COMPILED", "0") not in ("", "0"):
+        if os.environ.get("KAFKA_AIO_REQUIRE_COMPILED") == "1":
             raise
         from kafka_aio.records._codec_py import (
             CRC32C_BY,

@@ -21,12 +21,11 @@ offset  bytes  field
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 Header: TypeAlias = tuple[str, bytes | None]
+Headers: TypeAlias = Iterable[Header] | Mapping[str, bytes | None]
 
 MAGIC = 2
 HEADER_BYTES = 61
@@ -123,13 +122,14 @@ def advance_sequence(sequence: int, count: int) -> int:
     return (sequence + count) & GREATEST_SEQUENCE
 
 
-def checked_headers(headers: Iterable[tuple[str, bytes | None]]) -> tuple[Header, ...]:
-    """The headers of a record as they are kept.
+def checked_headers(headers: Headers) -> tuple[Header, ...]:
+    """The headers of a record as they are kept, from pairs or from a mapping.
 
     Raises:
         TypeError: A key is not a str, or a value neither bytes nor None.
     """
-    return tuple([_checked_header(key, value) for key, value in headers])
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return tuple([_checked_header(key, value) for key, value in pairs])
 
 
 def _checked_header(key: str, value: bytes | None) -> Header:

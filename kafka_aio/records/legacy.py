@@ -91,11 +91,13 @@ def _with_places(outer: _Entry, inner: list[Message]) -> list[Message]:
         if not before < offset <= last:
             raise CorruptRecord("the offset of a message is out of order or outside of its wrapper")
         before = offset
-        if append_time:
-            message = message._replace(
-                timestamp=outer.message.timestamp, timestamp_type=TimestampType.LOG_APPEND_TIME
+        placed.append(
+            message._replace(
+                offset=offset,
+                timestamp=outer.message.timestamp if append_time else message.timestamp,
+                timestamp_type=outer.message.timestamp_type,
             )
-        placed.append(message._replace(offset=offset))
+        )
     return placed
 
 

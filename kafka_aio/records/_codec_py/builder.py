@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+import struct
 from typing import TYPE_CHECKING, Final, final
 
 from kafka_aio.errors import StateError
 from kafka_aio.records import layout, text
 from kafka_aio.records._codec_py.record import crc32c, put_span, put_varint
 from kafka_aio.records.compression import UNCOMPRESSED, Compression, compress
-from kafka_aio.records.layout import HEADER, HEADER_BYTES, UNSTAMPED, Header, ProducerStamp
+from kafka_aio.records.layout import HEADER, HEADER_BYTES, UNSTAMPED, Headers, ProducerStamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +35,7 @@ def _checked(what: str, part: Buffer | None) -> Buffer | None:
     return view
 
 
-def _encode_headers(headers: Iterable[Header]) -> bytes:
+def _encode_headers(headers: Headers) -> bytes:
     pairs = layout.checked_headers(headers)
     section = bytearray()
     put_varint(section, len(pairs))
@@ -94,7 +95,7 @@ class BatchBuilder:
         key: Buffer | None,
         value: Buffer | None,
         timestamp: int,
-        headers: Iterable[Header] | None = None,
+        headers: Headers | None = None,
     ) -> bool:
         """Write one record. False where the batch has no room for it.
 
@@ -205,7 +206,10 @@ class BatchBuilder:
             stamp.base_sequence,
             self._count,
         )
-        HEADER.pack_into(batch, 0, *fields)
+        try:
+            HEADER.pack_into(batch, 0, *fields)
+        except struct.error as problem:
+            raise OverflowError(f"a number does not fit the batch header: {problem}") from None
         crc = crc32c(memoryview(batch)[layout.CRC_FROM :])
         HEADER.pack_into(batch, 0, *fields[:4], crc, *fields[5:])
         self._finished = True

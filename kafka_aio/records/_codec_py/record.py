@@ -9,11 +9,9 @@ from kafka_aio.records import layout, text
 from kafka_aio.types import TimestampType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from typing_extensions import Buffer
 
-    from kafka_aio.records.layout import Header
+    from kafka_aio.records.layout import Header, Headers
 
 CRC32C_BY: Final = "python"
 
@@ -191,7 +189,7 @@ class Record:
         timestamp: int,
         key: bytes | None = None,
         value: bytes | None = None,
-        headers: Iterable[Header] = (),
+        headers: Headers = (),
         timestamp_type: TimestampType = TimestampType.CREATE_TIME,
         leader_epoch: int = -1,
     ) -> None:
@@ -213,6 +211,9 @@ class Record:
         return GenericAlias(cls, item)
 
     def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a record does not change: {name}")
+
+    def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a record does not change: {name}")
 
     @property
