@@ -1,0 +1,101 @@
+"""Apache Kafka's jars from Maven Central, kept in a cache outside the checkout.
+
+`python -m tests.kafka.jars` fetches them ahead of a test run, with a line of progress.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+VERSION = os.environ.get("KAFKA_AIO_KAFKA_VERSION", "4.3.1")
+
+_POM = """\
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId><artifactId>kafka-libs</artifactId><version>1</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+_LOG4J2 = [
+    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.1"),
+    ("org.apache.logging.log4j", "log4j-core", "2.25.1"),
+]
+_RELOAD4J = [("org.slf4j", "slf4j-reload4j", "1.7.36")]
+
+
+class JarsMissing(Exception):
+    """The jars are not in the cache and could not be fetched; the message says what to install."""
+
+
+def cache() -> Path:
+    base = os.environ.get("KAFKA_AIO_CACHE")
+    return Path(base) if base else Path.home() / ".cache" / "kafka-aio"
+
+
+def libs(version: str = VERSION) -> Path:
+    """The folder with all jars of that Kafka, fetched on first use.
+
+    Raises:
+        JarsMissing: No JDK or Maven here, or Maven could not fetch them.
+    """
+    folder = cache() / f"kafka-{version}" / "libs"
+    for tool in ["java"] if folder.is_dir() else ["java", "mvn"]:
+        if shutil.which(tool) is None:
+            raise JarsMissing(f"real Kafka needs `{tool}`: install a JDK 17 and Maven")
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        _fetch(version, Path(scratch))
+        try:
+            os.rename(Path(scratch) / "libs", folder)
+        except OSError:  # another process was first
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def classpath(version: str = VERSION) -> str:
+    """What goes into CLASSPATH for any of Kafka's tools."""
+    return f"{libs(version)}/*"
+
+
+def _fetch(version: str, scratch: Path) -> None:
+    logging = _RELOAD4J if version.startswith("3.") else _LOG4J2
+    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
+    dependencies = "\n".join(
+        f"    <dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{number}</version></dependency>"
+        for group, name, number in [*wanted, *logging]
+    )
+    (scratch / "pom.xml").write_text(_POM.format(dependencies=dependencies))
+    command = ["mvn", "-q", "-B", "dependency:copy-dependencies"]
+    options = [f"-DoutputDirectory={scratch / 'libs'}", "-DincludeScope=runtime"]
+    done = subprocess.run(
+        command + options, cwd=scratch, capture_output=True, text=True, timeout=600, check=False
+    )
+    if done.returncode:
+        raise JarsMissing(f"Maven could not fetch Kafka {version}:\n{done.stdout[-2000:]}")
+
+
+def main() -> None:
+    print(f"Apache Kafka {VERSION}: fetching its jars unless cached ...", flush=True)
+    try:
+        folder = libs()
+    except JarsMissing as missing:
+        if os.environ.get("CI"):
+            sys.exit(str(missing))
+        print(f"the tests on real Kafka will be skipped: {missing}")
+        return
+    print(f"Apache Kafka {VERSION}: {sum(1 for _ in folder.glob('*.jar'))} jars ready")
+
+
+if __name__ == "__main__":
+    main()
