@@ -1,0 +1,125 @@
+# The way into everything here. The settings of the tools are in pyproject.toml.
+#
+# Nothing has to be installed first but Python 3.11, a C compiler and make: each target sets up what it needs in .venv,
+# once, and again when a requirements file, pyproject.toml or a Cython source has changed.
+
+PYTHON  ?= python3
+SECONDS ?= 60
+OTHER_PYTHONS := 3.12 3.13 3.14
+
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --disable-pip-version-check
+STAMPS := $(VENV)/stamps
+MODE   := $(if $(DEBUG),debug,release)
+CYTHON := $(shell find kafka_aio spark_connector -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+TIMES  := $(VENV)/times
+
+# A compiled module that is missing is an error here, not a reason to fall back to its plain-Python twin.
+export KAFKA_AIO_REQUIRE_COMPILED := 1
+MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:           ## list the targets
+	@sed -n 's/^\([a-z-]*\): .*##/\1 #/p' $(MAKEFILE_LIST) | while read -r name _ text; do printf '%-15s %s\n' "$$name" "$$text"; done
+
+## -- setting up ------------------------------------------------------------------------------------------------------
+
+.PHONY: setup build lock map clean
+setup: build $(STAMPS)/test    ## .venv with everything that the tests and the tools need
+	@$(PY) -m tests.kafka.jars
+
+build: $(STAMPS)/$(MODE)       ## compile the extension modules in place (DEBUG=1: assertions and bounds checks)
+
+lock: $(STAMPS)/test           ## pin requirements/*.txt anew, with hashes
+	$(PY) tools/lock.py
+
+map: $(STAMPS)/demo            ## write the file map of docs/design.md anew, from the modules' docstrings
+	$(PY) tools/file_map.py
+
+clean:                         ## remove what was built; .venv stays (remove it by hand to start from nothing)
+	rm -rf build dist *.egg-info .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(STAMPS)/release $(STAMPS)/debug
+	find kafka_aio spark_connector \( -name '*.so' -o -name '*.c' -o -name '*.pyd' \) -delete
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafka_aio needs Python 3.11 or newer, not " + sys.version.split()[0] + ": make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMPS)/demo: requirements/build.txt requirements/demo.txt | $(PY)
+	$(PIP) install --no-compile --require-hashes $(^:%=-r %)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/test: requirements/test.txt $(STAMPS)/demo
+	$(PIP) install --no-compile --require-hashes -r $<
+	@touch $@
+
+# CC=false: nothing is compiled here but below, once, and where a failure is an error.
+$(STAMPS)/editable: pyproject.toml $(STAMPS)/demo
+	CC=false $(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
+	$(PY) tools/compile.py $(MODE)
+	@rm -f $(STAMPS)/release $(STAMPS)/debug && touch $@
+
+## -- checking --------------------------------------------------------------------------------------------------------
+
+.PHONY: test check test-fast test-here test-installed test-pure test-pythons lint type format fuzz
+test:                          ## style, types and every test: all that CI runs, with a time per part
+	@rm -f $(TIMES)
+	@for part in setup lint type test-installed fuzz test-here; do \
+	    KAFKA_AIO_TIMES=$(CURDIR)/$(TIMES) $(PYTHON) tools/timed.py $$part $(MAKE) $$part || exit; done
+
+check: test                    ## the same, by its other name
+
+test-fast: build $(STAMPS)/test ## the tests that need neither Kafka nor another environment, in under two minutes
+	$(PY) -m pytest -n auto -m "not kafka" --ignore tests/packaging --ignore tests/interop
+
+test-here: setup               ## every test, on the Python of .venv
+	$(PY) -m pytest -n auto --dist loadfile
+
+test-installed: $(STAMPS)/test ## the next two, side by side
+	@$(PY) tools/test_installed.py twin $(OTHER_PYTHONS)
+
+test-pure: $(STAMPS)/test      ## the unit tests on an install without a compiler: the plain-Python twins
+	@$(PY) tools/test_installed.py twin
+
+test-pythons: $(STAMPS)/test   ## the unit tests on the other Pythons that can be run here
+	@$(PY) tools/test_installed.py $(OTHER_PYTHONS)
+
+lint: build $(STAMPS)/test     ## ruff, import-linter
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/lint-imports
+
+type: build $(STAMPS)/test     ## mypy, and stubs against the compiled modules and their twins
+	$(VENV)/bin/mypy
+	$(PY) tools/check_stubs.py
+
+format: $(STAMPS)/test         ## ruff format, and what ruff can repair
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=60
+	$(PY) -m tests.fuzz --seconds $(SECONDS)
+
+## -- showing ---------------------------------------------------------------------------------------------------------
+
+.PHONY: demo bench bench-codec bench-protocol dist
+demo: build                    ## see it work: sets itself up and ends by itself
+	@$(PY) examples/demo.py
+
+bench: bench-codec bench-protocol ## all benchmarks, beside the peers
+
+bench-codec: build $(STAMPS)/test ## record batches: ratios to aiokafka, in benchmarks/results/codec.json
+	$(PY) -m benchmarks.codec
+
+bench-protocol: build $(STAMPS)/test ## messages: ratios to kio, in benchmarks/results/protocol.json
+	$(PY) -m benchmarks.protocol
+
+dist: $(STAMPS)/test           ## sdist and wheel in dist/
+	rm -rf dist
+	$(PY) -m build --no-isolation

@@ -1,0 +1,36 @@
+"""Pins requirements/*.txt anew, with hashes, for every Python and platform: `make lock`.
+
+They are made to agree with each other, and name no registry: pip takes the one of the machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+COMPILE = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--upgrade", "--universal"]
+COMPILE += ["--generate-hashes", "--python-version", "3.11", "--no-annotate"]
+COMPILE += ["--custom-compile-command", "make lock"]
+
+BUILD = "requirements/build.in"
+PRODUCT = "pyproject.toml"
+# The widest first: the others are parts of it.
+FILES = {
+    "test": [PRODUCT, "--all-extras", BUILD, "requirements/test.in"],
+    "unit": [PRODUCT, "--extra", "arrow", BUILD, "requirements/unit.in"],
+    "demo": [PRODUCT, "--all-extras"],
+    "run": [PRODUCT],
+    "build": [BUILD],
+}
+
+
+def main() -> None:
+    for name, sources in FILES.items():
+        target = f"requirements/{name}.txt"
+        agree = [] if name == "test" else ["--constraints", "requirements/test.txt"]
+        subprocess.run([*COMPILE, *sources, *agree, "--output-file", target], check=True)
+        print(f"{target}: pinned")
+
+
+if __name__ == "__main__":
+    main()
