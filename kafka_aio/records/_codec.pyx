@@ -1101,10 +1101,7 @@ cdef class RecordReader:
         if count < 0:
             raise self._corrupt(f"record count {count}", base_offset, after)
         producer_id = <int64_t>load64(p + 43)
-        if not attributes & CONTROL and self._is_aborted(producer_id, attributes, after):
-            self._skip(size, after)
-            return 0
-        if attributes & CONTROL and not self._control_records and not self._may_abort(producer_id, after):
+        if self._is_skipped(producer_id, attributes, after):
             self._skip(size, after)
             return 0
         self._inflate(p, size, attributes, base_offset, after)
@@ -1164,22 +1161,15 @@ cdef class RecordReader:
 
     # -- transactions that were aborted
 
-    cdef int _begin_aborted(self, int64_t after) except -1:
-        while self._aborted and self._aborted[-1][0] < after:
-            self._aborting.add(self._aborted.pop()[1])
-        return 0
-
-    cdef bint _is_aborted(self, int64_t producer_id, uint16_t attributes, int64_t after) except -1:
-        if not self._read_committed or producer_id < 0:
-            return False
-        self._begin_aborted(after)
-        return (attributes & TRANSACTIONAL) != 0 and producer_id in self._aborting
-
-    cdef bint _may_abort(self, int64_t producer_id, int64_t after) except -1:
-        if not self._read_committed or producer_id < 0:
-            return False
-        self._begin_aborted(after)
-        return producer_id in self._aborting
+    cdef bint _is_skipped(self, int64_t producer_id, uint16_t attributes, int64_t after) except -1:
+        cdef bint in_aborted = False
+        if self._read_committed and producer_id >= 0:
+            while self._aborted and self._aborted[-1][0] < after:
+                self._aborting.add(self._aborted.pop()[1])
+            in_aborted = producer_id in self._aborting
+        if attributes & CONTROL:
+            return not in_aborted and not self._control_records
+        return in_aborted and (attributes & TRANSACTIONAL) != 0
 
     cdef int _end_transaction(self, int64_t producer_id) except -1:
         """An abort marker ends the aborted transaction of its producer."""

@@ -204,3 +204,10 @@ def test_the_version_of_a_marker_may_be_a_later_one(codec: ModuleType) -> None:
     data = sent(0, 1) + batch(later, base_offset=1, producer_id=1, attributes=CONTROL) + sent(2, 1)
 
     assert committed(codec, data, [(1, 0)]) == [2]
+
+
+def test_a_marker_that_is_asked_for_still_ends_its_transaction(codec: ModuleType) -> None:
+    data = ended(12, 1) + sent(13, 1) + ended(14, 1, COMMIT)
+    reader = codec.RecordReader(data, aborted=[(1, 10)], control_records=True)
+
+    assert offsets_of(reader.read()) == [12, 13, 14]
