@@ -79,7 +79,7 @@ test-fast: build $(STAMPS)/test ## the tests that need neither Kafka nor another
 	$(PY) -m pytest -n auto -m "not kafka" --ignore tests/packaging --ignore tests/interop
 
 test-here: setup               ## every test, on the Python of .venv
-	$(PY) -m pytest -n auto --dist loadfile
+	$(PY) -m pytest -n auto
 
 test-installed: $(STAMPS)/test ## the next two, side by side
 	@$(PY) tools/test_installed.py twin $(OTHER_PYTHONS)

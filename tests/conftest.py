@@ -51,15 +51,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Spread the tests over the workers, but those of `interop` on one: so there is one broker.
+    """Deal out whole files, so that what a module builds is built once; `interop` is one piece.
 
-    `--dist loadgroup` would do, but xdist 3.8 cannot write its groups into the ids of pytest 9.2.
+    So there is one broker, and one build of the sdist: two in one checkout remove each other's
+    files. `--dist loadgroup` would do, but xdist 3.8 cannot write its groups into the ids of
+    pytest 9.2.
     """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = lambda nodeid: (
-        "interop" if nodeid.startswith("tests/interop/") else nodeid
+        "interop" if nodeid.startswith("tests/interop/") else nodeid.partition("::")[0]
     )
     return scheduler
 

@@ -22,8 +22,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 REQUIREMENTS = ROOT / "requirements" / "unit.txt"
-# What is compared with Java does not depend on the Python: once, in the checkout, is enough.
-PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "tests/unit"]
+# What is compared with Java or kio does not depend on the Python: once, in the checkout, is enough.
+KIO = "tests/unit/protocol/test_kio.py"
+PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "tests/unit", "--ignore", KIO]
 CODEC = "from kafka_aio import codec_info; print(i := codec_info()); assert i.compiled is {}"
 
 
