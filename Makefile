@@ -67,7 +67,7 @@ $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
 
 ## -- checking --------------------------------------------------------------------------------------------------------
 
-.PHONY: test check test-fast test-here test-installed test-pure test-pythons lint type format fuzz
+.PHONY: test check test-fast test-here test-installed test-pure test-pythons lint type format fuzz sanitize
 test:                          ## style, types and every test: all that CI runs, with a time per part
 	@rm -f $(TIMES)
 	@for part in setup lint type test-installed fuzz test-here; do \
@@ -105,6 +105,9 @@ format: $(STAMPS)/test         ## ruff format, and what ruff can repair
 
 fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=60
 	$(PY) -m tests.fuzz --seconds $(SECONDS)
+
+sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: minutes, not part of `make test`
+	$(PY) tools/sanitize.py --seconds $(SECONDS)
 
 ## -- showing ---------------------------------------------------------------------------------------------------------
 
