@@ -10,6 +10,8 @@ code of the broker's goes into `broker.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 
 class KafkaError(Exception):
@@ -142,11 +144,12 @@ class BrokerError(KafkaError):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         said = f"; the broker says: {self.message}" if self.message else ""
-        meaning = (type(self).__doc__ or type(self).__name__).rstrip(".")
+        meaning = (type(self).__doc__ or type(self).__name__).partition("\n")[0].rstrip(".")
         return f"{place}{meaning} ({self.name}, code {self.code}){said}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (for_code, (self.code, self.message, self.where))
+        facts = {"where": self.where}
+        return (_rebuild_broker_error, (type(self), self.message, facts))
 
 
 class UnknownBrokerError(BrokerError):
@@ -157,6 +160,16 @@ class UnknownBrokerError(BrokerError):
     def __init__(self, message: str | None = None, *, where: str = "", code: int) -> None:
         super().__init__(message, where=where)
         self.code = code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        facts = {"where": self.where, "code": self.code}
+        return (_rebuild_broker_error, (type(self), self.message, facts))
+
+
+def _rebuild_broker_error(
+    cls: type[BrokerError], message: str, facts: Mapping[str, Any]
+) -> BrokerError:
+    return cls(message, **facts)
 
 
 def for_code(code: int, message: str | None = None, where: str = "") -> BrokerError:

@@ -7,6 +7,7 @@ from typing import Final, TypeVar, cast
 from kafka_aio.errors import ProtocolError
 from kafka_aio.protocol import reader, writer
 from kafka_aio.protocol.layout import Layout, Reader, Writer, layout_of
+from kafka_aio.protocol.primitives import byte_count
 from kafka_aio.protocol.schema import Buffer
 from kafka_aio.protocol.trace import explain_reading, explain_writing
 
@@ -39,6 +40,8 @@ def _reader(cls: type, version: int) -> tuple[Layout, Reader]:
 def encode(message: object, version: int) -> bytes:
     """The bytes of `message` in `version`.
 
+    Unknown tagged fields are sent in flexible versions only; others have no place for them.
+
     Raises:
         UnsupportedVersion: There is no such version, or it has no place for a value.
         ValueError: A value does not fit its type.
@@ -63,7 +66,10 @@ def encode_into(out: list[Buffer], message: object, version: int) -> None:
     except ProtocolError:
         raise
     except writer.FAILURES:
-        explain_writing(layout, message)
+        pass
+    else:
+        return
+    explain_writing(layout, message)  # out here: what was raised may hold a secret
 
 
 def gather(out: list[Buffer]) -> list[Buffer]:
@@ -94,8 +100,11 @@ def decode(cls: type[T], buffer: Buffer, version: int, *, start: int = 0) -> T:
     except reader.FAILURES:
         stop = -1
         message = None
-    if stop != len(buffer):
+    if stop < 0:
         explain_reading(layout, buffer, start)
+    if stop < len(buffer):
+        left = byte_count(len(buffer) - stop)
+        raise ProtocolError(f"{layout.name} v{version}: {left} left over")
     return cast(T, message)
 
 

@@ -265,7 +265,15 @@ def unknown_tags(message: object) -> Mapping[int, bytes]:
 
 
 def keep_unknown_tags(message: object, tags: Mapping[int, bytes]) -> None:
-    """Make `tags` the undeclared tagged fields that are sent with `message`."""
+    """Make `tags` the undeclared tagged fields that are sent with `message`.
+
+    Raises:
+        ValueError: A tag is negative, or declared.
+    """
+    declared = {field.tag for field in schema_of(type(message)).fields}
+    for tag in tags:
+        if tag < 0 or tag in declared:
+            raise ValueError(f"{type(message).__name__}: tag {tag} is not an unknown one")
     message._unknown_tags = dict(sorted(tags.items())) or None  # type: ignore[attr-defined]
 
 
@@ -430,14 +438,18 @@ def _equality(slots: tuple[str, ...]) -> Callable[[object, object], bool]:
 
 
 def _repr(self: Any) -> str:
-    shown = [
-        f"{field.name}={'***' if _is_secret(field) else repr(getattr(self, field.name))}"
-        for field in schema_of(type(self)).fields
-    ]
+    """All fields; records and unknown tags by their size only, secrets not at all."""
+    fields = schema_of(type(self)).fields
+    shown = [f"{field.name}={_shown(field.type, getattr(self, field.name))}" for field in fields]
     if self._unknown_tags:
-        shown.append(f"unknown_tags={self._unknown_tags!r}")
+        sizes = {tag: len(payload) for tag, payload in self._unknown_tags.items()}
+        shown.append(f"bytes_of_unknown_tags={sizes}")
     return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def _is_secret(field: Field) -> bool:
-    return isinstance(field.type, Sized) and field.type.secret
+def _shown(wire: WireType, value: Any) -> str:
+    if isinstance(wire, Sized) and wire.secret:
+        return "***"
+    if isinstance(wire, Sized) and wire.name == "records" and value is not None:
+        return f"<{len(value):,} bytes>"
+    return repr(value)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
 from kafka_aio.errors import ProtocolError, UnsupportedVersion
-from kafka_aio.protocol.layout import Layout, Part
+from kafka_aio.protocol.layout import Layout, Part, Reader
 from kafka_aio.protocol.primitives import (
     Malformed,
     byte_count,
@@ -23,22 +23,22 @@ from kafka_aio.protocol.primitives import (
     read_text,
     take,
 )
+from kafka_aio.protocol.reader import FAILURES, compile_reader
 from kafka_aio.protocol.schema import Array, Buffer, Field, Scalar, Sized, Struct, schema_of
 
 T = TypeVar("T")
 
 
 def explain_reading(layout: Layout, buffer: Buffer, position: int) -> NoReturn:
-    """Say why the bytes from `position` to the end of `buffer` are not one whole message.
+    """Say why the bytes from `position` on do not begin with a message.
 
     Raises:
         ProtocolError: Always.
     """
     walk = _Reading(buffer)
     try:
-        stop = walk.struct(layout, position, len(buffer))
-        left = len(buffer) - stop
-        reason = f"{byte_count(left)} left over" if left else "not readable"
+        walk.struct(layout, position, len(buffer))
+        reason = "not readable"
     except Malformed as error:
         reason = str(error)
     place = f"{walk.path}: " if walk.path else ""
@@ -84,7 +84,11 @@ class _Walk:
 
 
 class _Reading(_Walk):
-    """Reads as the compiled decoders do, one field at a time, and keeps nothing."""
+    """Reads as the compiled decoders do, one field at a time, and keeps nothing.
+
+    Items of an array that the decoders can read are left to them: a peer that sends a million good
+    ones and then a bad one must not make us walk through all of them.
+    """
 
     def __init__(self, buffer: Buffer) -> None:
         super().__init__()
@@ -145,14 +149,33 @@ class _Reading(_Walk):
         check_count(count, position, end, part.item_min_size)
         if isinstance(wire.item, Scalar):
             return position + max(count, 0) * wire.item.size
-        for index in range(count):
-            with self.at(f"[{index}]"):
-                if isinstance(wire.item, Sized):
+        if isinstance(wire.item, Sized):
+            for index in range(count):
+                try:
                     position = self._sized(wire.item, part.compact, False, position, end)
-                else:
-                    assert part.struct is not None
-                    position = self.struct(part.struct, position, end)
+                except Malformed:
+                    self._path.append(f"[{index}]")
+                    raise
+            return position
+        assert part.struct is not None
+        index, position = self._skip(compile_reader(part.struct), count, position, end)
+        while index < count:
+            with self.at(f"[{index}]"):
+                position = self.struct(part.struct, position, end)
+            index += 1
         return position
+
+    def _skip(self, read: Reader, count: int, position: int, end: int) -> tuple[int, int]:
+        """How many items can be read, and the position after them."""
+        for index in range(count):
+            try:
+                _, stop = read(self._buffer, position)
+            except FAILURES:
+                return index, position
+            if stop > end:  # the decoder does not know of the field that the items are in
+                return index, position
+            position = stop
+        return max(count, 0), position
 
 
 class _NotInThisVersion(Exception):
@@ -178,7 +201,7 @@ class _Writing(_Walk):
                 raise _NotInThisVersion
             raise ValueError("null where a value must be")
         if isinstance(part.type, Array):
-            if not isinstance(value, list):
+            if not isinstance(value, list | tuple):
                 raise ValueError(f"{type(value).__name__} where a list must be")
             for index, item in enumerate(value):
                 with self.at(f"[{index}]"):
@@ -199,8 +222,9 @@ class _Writing(_Walk):
                     lambda: struct.pack(f">{wire.format}", value), f"{value!r} is not a {wire.name}"
                 )
             case Sized(name="string"):
-                what = f"{type(value).__name__} is not a string"
-                encoded = self._attempt(lambda: value.encode(), what)  # type: ignore[attr-defined]
+                if not isinstance(value, str):
+                    raise ValueError(f"{type(value).__name__} is not a string")
+                encoded = self._attempt(value.encode, "not to be had in UTF-8: a lone surrogate")
                 if not part.compact and len(encoded) > 0x7FFF:
                     raise ValueError(f"string of {len(encoded):,} bytes, more than 32,767")
             case Sized():

@@ -60,9 +60,12 @@ class BrokerVersions:
         """
         schema = schema_of(cls)
         first, last = schema.versions if self._unstable else schema.stable_versions
-        if at_most is not None:
-            last = min(last, at_most)
         api = schema.name.removesuffix("Request")
+        if at_most is not None:
+            if at_most < first:
+                text = f"{api}: we speak versions {first} to {last}, not {at_most}"
+                raise UnsupportedVersion(text)
+            last = min(last, at_most)
         if schema.key not in self._ranges:
             raise UnsupportedVersion(
                 f"{api}: we speak versions {first} to {last}, the broker does not have this API"
@@ -117,8 +120,9 @@ class Negotiation:
         """
         if self.response is not None:
             raise StateError("ApiVersions: the broker has answered already")
-        error = int.from_bytes(frame[start : start + 2], "big", signed=True)
-        if error == _UNSUPPORTED_VERSION:
+        code = frame[start : start + 2]
+        error = int.from_bytes(code, "big", signed=True)
+        if error == _UNSUPPORTED_VERSION and len(code) == 2:
             self._fall_back(frame, start)
             return None
         response = decode(ApiVersionsResponse, frame, self.version, start=start)
@@ -143,9 +147,12 @@ def _offered(frame: Buffer, start: int, *, below: int) -> int:
     """The version to ask in after a refusal: 0 unless the broker names a better one."""
     try:
         answer = decode(ApiVersionsResponse, frame, 0, start=start)
-        version = BrokerVersions.from_response(answer).pick(ApiVersionsRequest)
     except ProtocolError:
-        return 0  # brokers before 2.4 send the error alone
+        return 0  # some brokers send the error alone, or with a body that cannot be read
+    versions = BrokerVersions.from_response(answer)
+    if all(api.api_key != schema_of(ApiVersionsRequest).key for api in answer.api_keys):
+        return 0  # those before 2.4 name none
+    version = versions.pick(ApiVersionsRequest)
     return version if version < below else 0
 
 

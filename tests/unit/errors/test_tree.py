@@ -94,6 +94,19 @@ def test_a_copied_error_says_the_same(copied: object) -> None:
     assert str(copied(error)) == str(error)
 
 
+def test_a_group_of_errors_and_a_class_of_the_users_keep_their_class_in_a_pickle() -> None:
+    for error in (errors.AuthorizationError("no", where="orders"), errors.for_code(6, "x", "o-1")):
+        back = pickle.loads(pickle.dumps(error))
+
+        assert type(back) is type(error)
+        assert str(back) == str(error)
+
+
+def test_a_kind_of_error_says_one_sentence() -> None:
+    assert str(errors.BrokerError("why")).startswith("The broker answered with an error code")
+    assert "\n" not in str(errors.BrokerError("why"))
+
+
 def test_a_corrupt_record_says_where_and_how_to_go_on_and_pickles() -> None:
     error = CorruptRecord("CRC is wrong", topic="orders", partition=3, offset=7, next_offset=9)
     back = pickle.loads(pickle.dumps(error))

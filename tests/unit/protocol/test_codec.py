@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_aio.errors import UnsupportedVersion
+from kafka_aio.errors import ProtocolError, UnsupportedVersion
 from kafka_aio.protocol.codec import decode, decode_from, encode, encode_buffers
 from kafka_aio.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -117,7 +117,11 @@ def test_a_value_that_does_not_fit_names_its_field(wrong: FetchRequest, text: st
         ("topics", 5, "topics: int where a list must be"),
         ("topics", [Inner(number=1)], "topics[0]: Inner where FetchTopic must be"),
         ("topics", [FetchTopic(topic="x" * 32768, partitions=[])], "topics[0].topic: string of"),
-        ("topics", [FetchTopic(topic="\ud800", partitions=[])], "topics[0].topic: str is not a"),
+        (
+            "topics",
+            [FetchTopic(topic="\ud800", partitions=[])],
+            "topics[0].topic: not to be had in UTF-8",
+        ),
         ("rack_id", b"x", "rack_id: bytes is not a string"),
     ],
 )
@@ -199,3 +203,22 @@ def test_decoding_can_begin_inside_a_buffer_and_stop_before_its_end() -> None:
 def test_what_is_not_a_message_cannot_be_sent() -> None:
     with pytest.raises(TypeError, match="int is not a message"):
         encode(5, 0)
+
+
+def test_a_value_that_cannot_be_sent_is_not_kept_in_the_error() -> None:
+    request = FetchRequest(
+        max_wait_ms=0, min_bytes=0, topics=[FetchTopic(topic="hunter2\ud800", partitions=[])]
+    )
+
+    with pytest.raises(ValueError, match="lone surrogate") as refused:
+        encode(request, 12)
+    assert refused.value.__context__ is None
+    assert refused.value.__cause__ is None
+
+
+def test_a_fault_behind_many_good_items_is_named() -> None:
+    topics = [MetadataRequestTopic(name=f"topic-{number:03}") for number in range(1000)]
+    data = encode(MetadataRequest(topics=topics), 9).replace(b"topic-777", b"topic-77\xff")
+
+    with pytest.raises(ProtocolError, match=r"topics\[777\]\.name: not UTF-8"):
+        decode(MetadataRequest, data, 9)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_aio.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse
+from kafka_aio.protocol.messages.produce import PartitionProduceData
 from kafka_aio.protocol.messages.sasl import SaslAuthenticateRequest
 from kafka_aio.protocol.messages.scram import ScramCredentialUpsertion
 from kafka_aio.protocol.schema import (
@@ -88,7 +89,21 @@ def test_repr_is_what_one_would_write() -> None:
 
     assert repr(message) == "Example(number=1, names=['a'], maybe=[])"
     keep_unknown_tags(message, {7: b"x"})
-    assert repr(message) == "Example(number=1, names=['a'], maybe=[], unknown_tags={7: b'x'})"
+    assert repr(message).endswith("maybe=[], bytes_of_unknown_tags={7: 1})")
+
+
+def test_repr_shows_records_by_their_size() -> None:
+    data = PartitionProduceData(index=0, records=bytes(13_000))
+
+    assert repr(data) == "PartitionProduceData(index=0, records=<13,000 bytes>)"
+
+
+@pytest.mark.parametrize("tag", [-1, 0])
+def test_a_tag_that_is_negative_or_declared_is_not_unknown(tag: int) -> None:
+    message = FetchResponse(throttle_time_ms=0, responses=[])
+
+    with pytest.raises(ValueError, match=f"FetchResponse: tag {tag} is not an unknown one"):
+        keep_unknown_tags(message, {tag: b"x"})
 
 
 def test_repr_does_not_tell_secrets() -> None:

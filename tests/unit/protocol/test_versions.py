@@ -122,8 +122,6 @@ def test_an_older_broker_names_its_versions_and_is_asked_again(
         b"\x00\x23",  # the error alone
         b"\x00\x23\x00\x00\x00\x00",  # no keys
         b"\x00\x23\x7f\xff\xff\xff",  # keys that are not there
-        encode(answer((18, 5, 3), error=35), 0),  # nonsense
-        encode(answer((18, 7, 9), error=35), 0),  # newer than ours
         encode(answer((18, 0, 9), error=35), 0),  # what it has just refused
         encode(answer((1, 4, 17), error=35), 0),  # others only
     ],
@@ -133,6 +131,26 @@ def test_a_refusal_that_says_nothing_of_use_leads_to_version_0(body: bytes) -> N
 
     assert negotiation.receive(body) is None
     assert negotiation.version == 0
+
+
+def test_a_refusal_with_versions_that_we_do_not_speak_names_both() -> None:
+    with pytest.raises(UnsupportedVersion, match=r"ApiVersions: we speak .* 0 to 4, .* 7 to 9"):
+        Negotiation("kafka_aio", "1.0").receive(encode(answer((18, 7, 9), error=35), 0))
+
+
+def test_a_refusal_with_nonsense_is_refused_itself() -> None:
+    with pytest.raises(ProtocolError, match="key 18 from 5 to 3"):
+        Negotiation("kafka_aio", "1.0").receive(encode(answer((18, 5, 3), error=35), 0))
+
+
+def test_half_an_error_code_is_no_refusal() -> None:
+    with pytest.raises(ProtocolError, match="error_code: 1 byte missing"):
+        Negotiation("kafka_aio", "1.0").receive(b"\x23")
+
+
+def test_a_limit_below_what_we_speak_is_named() -> None:
+    with pytest.raises(UnsupportedVersion, match="Fetch: we speak versions 4 to 18, not 2"):
+        BrokerVersions({1: (0, 18)}).pick(FetchRequest, at_most=2)
 
 
 def test_a_broker_that_refuses_twice_is_given_up() -> None:
