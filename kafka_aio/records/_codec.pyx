@@ -20,6 +20,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
 )
+from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport (
@@ -304,11 +305,9 @@ cdef inline int borrow(object value, Span *span, Py_buffer *view, str what) exce
     return 1
 
 
-cdef inline int64_t whole(timestamp) except? -1:
-    """A timestamp as a number; Cython would cut the fraction off."""
-    if type(timestamp) is float:
-        raise TypeError("a timestamp is an int, in milliseconds, not float")
-    return timestamp
+cdef inline int64_t whole(number) except? -1:
+    """A whole number; Cython would cut the fraction off one that is not."""
+    return number if type(number) is int else PyNumber_Index(number)
 
 
 @cython.final
@@ -422,23 +421,24 @@ cdef class BatchBuilder:
             index = append_bytes(self, value_list, key_list, index + 1, time)
         return index
 
-    def append_rows(self, Rows rows not None, Py_ssize_t start, Py_ssize_t stop, int64_t timestamp):
+    def append_rows(self, Rows rows not None, Py_ssize_t start, Py_ssize_t stop, timestamp):
         """Write rows of columns while there is room. Returns the first row not written.
 
         `timestamp` is for rows that have none.
         """
         cdef Py_ssize_t row = start
+        cdef int64_t time = whole(timestamp)
         cdef Pen pen
         if not 0 <= start <= stop <= rows.length:
             raise ValueError(f"rows {start} to {stop} of {rows.length}")
         while row < stop:
-            if not append_row(self, rows, row, timestamp):
+            if not append_row(self, rows, row, time):
                 break
             row += 1
             if not rows.has_headers:
                 pen = pick_up(self)
                 row = write_rows(
-                    &pen, &rows.key.column, &rows.value.column, &rows.times, row, stop, timestamp
+                    &pen, &rows.key.column, &rows.value.column, &rows.times, row, stop, time
                 )
                 put_down(self, pen)
         return row
@@ -448,12 +448,13 @@ cdef class BatchBuilder:
         compression=UNCOMPRESSED,
         stamp=UNSTAMPED,
         *,
-        int64_t base_offset=0,
+        base_offset=0,
         int32_t leader_epoch=-1,
         bint control=False,
     ):
         """Close the batch: compress, write the header, sum it up. Returns the bytes to send."""
         cdef bytearray batch = self._buffer
+        cdef int64_t first_offset = whole(base_offset)
         cdef Py_ssize_t size = self.size
         cdef int64_t producer_id = stamp.producer_id
         cdef int16_t producer_epoch = stamp.producer_epoch
@@ -474,7 +475,7 @@ cdef class BatchBuilder:
         if control:
             attributes |= CONTROL
         p = <uint8_t *>PyByteArray_AS_STRING(batch)
-        store64(p, base_offset)
+        store64(p, first_offset)
         store32(p + 8, <uint32_t>(size - LENGTH_FROM))
         store32(p + 12, leader_epoch)
         p[16] = 2
@@ -702,9 +703,6 @@ cdef class BinaryOut:
             self.validity.size += bits
         return 0
 
-    cdef inline bint has_room(self, Span span) noexcept:
-        return self.data.size + span_payload(span) <= INT32_MAX
-
     cdef inline int put(self, Span span) except -1:
         """Room for the row was reserved before, but not for its bytes."""
         if span.size >= 0:
@@ -733,10 +731,11 @@ cdef class ColumnsOut:
     """The columns of one call, being filled."""
     cdef BinaryOut key, value, header_keys, header_values
     cdef Memory offset, timestamp, timestamp_type, header_offsets
-    cdef Py_ssize_t rows
+    cdef Py_ssize_t rows, max_bytes
     cdef bint with_headers
 
-    def __cinit__(self, bint with_headers):
+    def __cinit__(self, bint with_headers, Py_ssize_t max_bytes):
+        self.max_bytes = max_bytes
         self.key = BinaryOut()
         self.value = BinaryOut()
         self.offset = Memory()
@@ -773,9 +772,19 @@ cdef class ColumnsOut:
         self.rows += 1
         return 0
 
-    cdef inline bint has_header_room(self, Py_ssize_t size) noexcept:
-        """Whether headers that take `size` bytes fit; a byte that is not UTF-8 becomes three."""
-        return 3 * size + max(self.header_keys.data.size, self.header_values.data.size) <= INT32_MAX
+    cdef inline bint has_room(self, Span key, Span value, Py_ssize_t header_bytes) noexcept:
+        """Whether a row fits; the first does. A byte of a header that is not UTF-8 becomes three."""
+        cdef Py_ssize_t most = self.max_bytes
+        if self.rows == 0:
+            return True
+        if self.key.data.size + span_payload(key) > most or self.value.data.size + span_payload(value) > most:
+            return False
+        if not self.with_headers:
+            return True
+        header_bytes *= 3
+        return header_bytes + max(
+            self.header_keys.data.size, self.header_values.data.size, self.header_keys.rows
+        ) <= most
 
     cdef int put_headers(self, const uint8_t *p, const uint8_t *end, int32_t count) except -1:
         cdef Span key = NULL_SPAN, value = NULL_SPAN
@@ -960,16 +969,22 @@ cdef class RecordReader:
                 raise
         return records
 
-    def columns(self, Py_ssize_t max_rows=-1, *, bint headers=False):
+    def columns(self, Py_ssize_t max_rows=-1, *, bint headers=False, Py_ssize_t max_bytes=INT32_MAX):
         """The next records as columns, at most that many where it is not negative.
+
+        No column has more than `max_bytes`, unless one row alone has.
 
         Raises:
             CorruptRecord: The next batch or record is damaged.
         """
-        cdef ColumnsOut out = ColumnsOut(headers)
-        cdef Py_ssize_t before
+        cdef ColumnsOut out = ColumnsOut(headers, max_bytes)
+        cdef Py_ssize_t before, topic_bytes = len(self.topic.encode())
+        if not 0 < max_bytes <= INT32_MAX:
+            raise ValueError(f"max_bytes is 1 to {INT32_MAX}, not {max_bytes}")
         if max_rows < 0:
             max_rows = INT64_MAX
+        if topic_bytes:
+            max_rows = min(max_rows, max(1, max_bytes // topic_bytes))
         self._reserve_ahead(out, max_rows)
         try:
             while out.rows < max_rows and self.open_batch():
@@ -1249,9 +1264,7 @@ cdef class RecordReader:
         out.reserve(min(<Py_ssize_t>self._left, max_rows - out.rows))
         while out.rows < max_rows and self._is_open:
             if self._next(&parsed):
-                if not (out.key.has_room(parsed.key) and out.value.has_room(parsed.value)):
-                    return 0
-                if out.with_headers and not out.has_header_room(parsed.end - parsed.headers):
+                if not out.has_room(parsed.key, parsed.value, parsed.end - parsed.headers):
                     return 0
                 out.put(
                     parsed.key, parsed.value, self._base_offset + parsed.offset_delta,
@@ -1284,7 +1297,7 @@ cdef class RecordReader:
             message = self._messages[-1]
             borrow(message.key, &key, &view, "key")
             borrow(message.value, &value, &view, "value")
-            if not (out.key.has_room(key) and out.value.has_room(value)):
+            if not out.has_room(key, value, 0):
                 return 0
             out.reserve(1)
             out.put(key, value, message.offset, message.timestamp, message.timestamp_type)

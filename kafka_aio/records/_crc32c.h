@@ -30,13 +30,22 @@
 #define KAIO_CRC_NAME "sse4.2"
 #define kaio_crc_u8(crc, byte) ((uint32_t)_mm_crc32_u8((crc), (byte)))
 #define kaio_crc_u64(crc, word) ((uint32_t)_mm_crc32_u64((crc), (word)))
-#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
+/* By name: the intrinsics are there only where the whole file is compiled for such a CPU. */
 #define KAIO_CRC_ARM 1
-#include <arm_acle.h>
 #define KAIO_CRC_TARGET
 #define KAIO_CRC_NAME "armv8"
-#define kaio_crc_u8(crc, byte) __crc32cb((crc), (byte))
-#define kaio_crc_u64(crc, word) __crc32cd((crc), (word))
+static inline uint32_t kaio_crc_u8(uint32_t crc, uint8_t byte) {
+    __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(byte));
+    return crc;
+}
+static inline uint32_t kaio_crc_u64(uint32_t crc, uint64_t word) {
+    __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
+    return crc;
+}
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #endif
 
 enum { KAIO_LONG = 2048, KAIO_SHORT = 256 };
@@ -126,8 +135,10 @@ static uint32_t kaio_crc_by_instruction(uint32_t crc, const unsigned char *data,
 }
 
 static int kaio_cpu_has_instruction(void) {
-#if defined(KAIO_CRC_ARM)
-    return 1;
+#if defined(KAIO_CRC_ARM) && defined(__linux__)
+    return (getauxval(AT_HWCAP) >> 7) & 1; /* HWCAP_CRC32 */
+#elif defined(KAIO_CRC_ARM)
+    return 1; /* Apple's all have it */
 #elif defined(_MSC_VER) && !defined(__clang__)
     int registers[4];
     __cpuid(registers, 1);

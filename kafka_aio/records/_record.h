@@ -6,6 +6,7 @@
 #define KAFKA_AIO_RECORD_H
 
 #include <Python.h>
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -146,6 +147,7 @@ KAIO_INLINE int kaio_write(kaio_pen *pen, kaio_span key, kaio_span value, kaio_s
     if (payload > pen->stop - pen->at - KAIO_MOST_BESIDES || timestamp < 0) return 0;
     pen->at = kaio_put_record(pen->at, kaio_delta(timestamp, pen->base_timestamp),
                               kaio_zigzag(pen->count), key, value, headers);
+    assert(pen->at <= pen->stop);
     if (timestamp > pen->max_timestamp) pen->max_timestamp = timestamp;
     pen->count++;
     return 1;
@@ -187,6 +189,7 @@ KAIO_INLINE int kaio_write_usual(kaio_pen *pen, kaio_span value, int64_t timesta
     kaio_copy(pen->at + 9, value.data, value.size);
     pen->at += 9 + value.size;
     *pen->at++ = 0; /* no headers */
+    assert(pen->at <= pen->stop);
     if (timestamp > pen->max_timestamp) pen->max_timestamp = timestamp;
     pen->count++;
     return 1;

@@ -57,8 +57,11 @@ def to_rows(batch: pa.RecordBatch) -> Rows:
     of any unit, or integers in milliseconds.
 
     Raises:
+        TypeError: It is not a RecordBatch; a Table has `to_batches()`.
         ValueError: There is no column `value`, or a column has another type.
     """
+    if not isinstance(batch, pa.RecordBatch):
+        raise TypeError(f"a RecordBatch is needed, not {type(batch).__name__}: see to_batches()")
     if "value" not in batch.schema.names:
         raise ValueError(f"a column `value` is needed; there are {batch.schema.names}")
     return Rows(
@@ -66,7 +69,7 @@ def to_rows(batch: pa.RecordBatch) -> Rows:
         _binary_column(batch, "value"),
         _binary_column(batch, "key") if "key" in batch.schema.names else None,
         _timestamp_column(batch) if "timestamp" in batch.schema.names else None,
-        _headers_column(batch) if "headers" in batch.schema.names else None,
+        _headers_column(batch),
     )
 
 
@@ -130,7 +133,9 @@ def _timestamp_column(batch: pa.RecordBatch) -> TimestampColumn:
     return TimestampColumn(data if data is not None else b"", validity, array.offset)
 
 
-def _headers_column(batch: pa.RecordBatch) -> HeadersColumn:
+def _headers_column(batch: pa.RecordBatch) -> HeadersColumn | None:
+    if "headers" not in batch.schema.names or pa.types.is_null(batch.schema.field("headers").type):
+        return None
     array = batch.column("headers")
     kind = array.type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
@@ -139,7 +144,7 @@ def _headers_column(batch: pa.RecordBatch) -> HeadersColumn:
     if pa.types.is_large_list(kind):
         array = array.cast(pa.list_(kind.value_type))
     pairs = array.values
-    if pairs.null_count:
+    if array.flatten().null_count:
         raise ValueError("column headers holds a header that is null")
     names = [field.name for field in pairs.type]
     if sorted(names) != ["key", "value"]:

@@ -11,7 +11,7 @@ from kafka_aio.records.compression import Codec, Compression
 from kafka_aio.records.layout import BatchHeader, ProducerStamp, advance_sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import pyarrow
     from typing_extensions import Buffer
@@ -42,13 +42,17 @@ def read_header(data: Buffer, at: int = 0) -> BatchHeader:
     return header
 
 
-def verify(data: Buffer) -> Iterator[BatchHeader]:
+def verify(data: Buffer) -> list[BatchHeader]:
     """Check one batch after the other: header, length and CRC. No record is decoded.
+
+    Returns:
+        The header of each.
 
     Raises:
         CorruptRecord: A batch is damaged or cut short.
     """
     view = memoryview(data).cast("B")
+    headers: list[BatchHeader] = []
     at = 0
     while at < len(view):
         header = read_header(view, at)
@@ -56,8 +60,9 @@ def verify(data: Buffer) -> Iterator[BatchHeader]:
             raise CorruptRecord(f"a batch of {header.size} bytes in {len(view) - at}")
         if crc32c(view[at + layout.CRC_FROM : at + header.size]) != header.crc:
             raise CorruptRecord("the checksum (CRC-32C) does not match", offset=header.base_offset)
-        yield header
+        headers.append(header)
         at += header.size
+    return headers
 
 
 def restamp(batch: memoryview, stamp: ProducerStamp) -> None:
@@ -66,6 +71,8 @@ def restamp(batch: memoryview, stamp: ProducerStamp) -> None:
     The records stay as they are: this is for a batch sent again under a new epoch (KIP-360).
     """
     header = read_header(batch)
+    if header.size != len(batch):
+        raise CorruptRecord(f"a batch of {header.size} bytes in {len(batch)}")
     attributes = header.attributes & ~layout.TRANSACTIONAL
     if stamp.transactional:
         attributes |= layout.TRANSACTIONAL
@@ -81,7 +88,7 @@ def restamp(batch: memoryview, stamp: ProducerStamp) -> None:
 
 
 def split(batch: Buffer, limit: int, compression: Compression) -> list[memoryview]:
-    """The records of a finished batch, in smaller batches of about `limit` bytes uncompressed.
+    """The records of a batch that a client wrote, in smaller ones of `limit` bytes uncompressed.
 
     Order, keys, headers and timestamps are kept, and so are the producer's marks: each part starts
     at the sequence of its first record. A record longer than the limit is a batch by itself.
@@ -96,8 +103,9 @@ def split(batch: Buffer, limit: int, compression: Compression) -> list[memoryvie
     records = reader.read()
     if not reader.is_done:
         reader.read()  # stopped before the end: raises what it stopped at
-    while records:
-        builder = _fill(records, limit)
+    at = 0
+    while at < len(records):
+        builder = _fill(records, at, limit)
         part = builder.finish(
             compression, stamp, leader_epoch=header.leader_epoch, control=header.is_control
         )
@@ -105,13 +113,14 @@ def split(batch: Buffer, limit: int, compression: Compression) -> list[memoryvie
         if stamp.base_sequence >= 0:
             sequence = advance_sequence(stamp.base_sequence, builder.count)
             stamp = stamp._replace(base_sequence=sequence)
-        records = records[builder.count :]
+        at += builder.count
     return parts
 
 
-def _fill(records: Sequence[Record], limit: int) -> BatchBuilder:
+def _fill(records: Sequence[Record], start: int, limit: int) -> BatchBuilder:
     builder = BatchBuilder(limit)
-    for record in records:
+    for index in range(start, len(records)):
+        record = records[index]
         if not builder.append(record.key, record.value, record.timestamp, record.headers):
             break
     return builder
@@ -194,8 +203,10 @@ class FetchedBatch:
             ValueError: There are more bytes than one column can hold, 2 GiB.
             ImportError: pyarrow is missing; `pip install kafka-aio[arrow]`.
         """
-        from kafka_aio.records import arrow
-
+        try:
+            from kafka_aio.records import arrow
+        except ImportError as missing:
+            raise ImportError(f"{missing}: pip install 'kafka-aio[arrow]'") from missing
         reader = self.reader()
         columns = reader.columns(headers=headers)
         if not reader.is_done and reader.columns(1).rows:  # raises what it stopped at, or goes on

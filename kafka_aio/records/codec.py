@@ -1,12 +1,14 @@
 """Chooses the codec: the compiled one, or its plain-Python twin where nothing was compiled. Pure.
 
-`KAFKA_AIO_PURE=1` forces the twin; `KAFKA_AIO_REQUIRE_COMPILED=1` makes its use an error.
+`KAFKA_AIO_PURE=1` forces the twin; otherwise `KAFKA_AIO_REQUIRE_COMPILED=1` makes it an error that
+the compiled one is missing.
 """
 
 from __future__ import annotations
 
+import copyreg
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_aio.records.compression import Codec
 
@@ -57,6 +59,19 @@ else:
         )
 
         _reason = f"nothing was compiled at install ({problem})"
+
+
+def _rebuild(*fields: Any) -> Record:
+    return Record(*fields)
+
+
+def _reduce(record: Record) -> tuple[object, ...]:
+    """By this module's name: what was pickled by one codec can be read by the other."""
+    fields: Any = record.__reduce__()[1]
+    return _rebuild, fields
+
+
+copyreg.pickle(Record, _reduce)  # type: ignore[arg-type]  # typed for constructors of itself only
 
 __all__ = ["BatchBuilder", "CodecInfo", "Record", "RecordReader", "Rows", "codec_info", "crc32c"]
 

@@ -14,14 +14,13 @@ from typing import Final, NamedTuple
 
 from kafka_aio.errors import CorruptRecord
 from kafka_aio.records.compression import Codec, decompress
+from kafka_aio.records.layout import CODEC_MASK, LOG_APPEND_TIME
 from kafka_aio.types import TimestampType
 
 _HEAD: Final = struct.Struct(">qiIbb")
 _LENGTH: Final = struct.Struct(">i")
 _TIMESTAMP: Final = struct.Struct(">q")
 _CRC_FROM: Final = 16
-_CODEC_MASK: Final = 0x07
-_LOG_APPEND_TIME: Final = 0x08
 _GREATEST_OFFSET: Final = 2**63 - 1
 
 
@@ -116,13 +115,13 @@ def _read_entry(data: memoryview, check_crc: bool) -> _Entry:
             raise CorruptRecord("a message is cut short")
         (timestamp,) = _TIMESTAMP.unpack_from(data, at)
         at += 8
-        by_broker = attributes & _LOG_APPEND_TIME
+        by_broker = attributes & LOG_APPEND_TIME
         kind = TimestampType.LOG_APPEND_TIME if by_broker else TimestampType.CREATE_TIME
     key, at = _read_part(data, at)
     value, at = _read_part(data, at)
     if at != len(data):
         raise CorruptRecord("the length of a message is not that of its fields")
-    return _Entry(magic, attributes & _CODEC_MASK, Message(offset, timestamp, kind, key, value))
+    return _Entry(magic, attributes & CODEC_MASK, Message(offset, timestamp, kind, key, value))
 
 
 def _read_part(data: memoryview, at: int) -> tuple[bytes | None, int]:

@@ -10,7 +10,6 @@ from kafka_aio.records.columns import BinaryColumn, Columns, HeadersColumn
 if TYPE_CHECKING:
     from kafka_aio.records._codec_py.record import Record
 
-_INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 
 
@@ -22,8 +21,9 @@ class _BinaryOut:
         self._data = bytearray()
         self._valid: list[bool] = []
 
-    def has_room(self, size: int) -> bool:
-        return len(self._data) + size <= _INT32_MAX
+    @property
+    def size(self) -> int:
+        return len(self._data)
 
     def put(self, part: bytes | None) -> None:
         self._data += part or b""
@@ -46,8 +46,9 @@ class _BinaryOut:
 class ColumnsOut:
     """The columns of one call, being filled."""
 
-    def __init__(self, with_headers: bool) -> None:
+    def __init__(self, with_headers: bool, max_bytes: int) -> None:
         self.rows = 0
+        self._max_bytes = max_bytes
         self._key = _BinaryOut()
         self._value = _BinaryOut()
         self._offsets: list[int] = []
@@ -58,15 +59,18 @@ class ColumnsOut:
         self._header_keys = _BinaryOut()
         self._header_values = _BinaryOut()
 
-    def has_room(self, record: Record) -> bool:
-        keys = sum(len(key.encode()) for key, _ in record.headers)
-        values = sum(len(value or b"") for _, value in record.headers)
-        return (
-            self._key.has_room(len(record.key or b""))
-            and self._value.has_room(len(record.value or b""))
-            and self._header_keys.has_room(keys)
-            and self._header_values.has_room(values)
-        )
+    def has_room(self, record: Record, header_bytes: int) -> bool:
+        """Whether a row fits; the first does. A byte that is not UTF-8 becomes three."""
+        if self.rows == 0:
+            return True
+        sizes = [
+            self._key.size + len(record.key or b""),
+            self._value.size + len(record.value or b""),
+        ]
+        if self._with_headers:
+            filled = max(self._header_keys.size, self._header_values.size, self._header_keys.rows)
+            sizes.append(filled + 3 * header_bytes)
+        return max(sizes) <= self._max_bytes
 
     def put(self, record: Record) -> None:
         self._key.put(record.key)

@@ -167,19 +167,27 @@ class RecordReader:
                 raise
         return records
 
-    def columns(self, max_rows: int = -1, *, headers: bool = False) -> Columns:
+    def columns(
+        self, max_rows: int = -1, *, headers: bool = False, max_bytes: int = 2147483647
+    ) -> Columns:
         """The next records as columns, at most that many where it is not negative.
+
+        No column has more than `max_bytes`, unless one row alone has.
 
         Raises:
             CorruptRecord: The next batch or record is damaged.
         """
-        out = ColumnsOut(headers)
+        if not 0 < max_bytes <= 2147483647:
+            raise ValueError(f"max_bytes is 1 to 2147483647, not {max_bytes}")
+        out = ColumnsOut(headers, max_bytes)
         room = max_rows if max_rows >= 0 else _INT64_MAX
+        if self._topic:
+            room = min(room, max(1, max_bytes // len(self._topic.encode())))
         try:
             while out.rows < room and self.open_batch():
                 record = self._next_record()
                 if record is not None:
-                    if not out.has_room(record):
+                    if not out.has_room(record, self._header_bytes()):
                         break
                     out.put(record)
                     self._next_offset = record.offset + 1
@@ -381,6 +389,11 @@ class RecordReader:
             raise self._corrupt(damage.reason, at, batch.next_offset) from None
         batch.parsed = parsed
         return parsed
+
+    def _header_bytes(self) -> int:
+        """What the headers of the record at hand take in its batch."""
+        parsed = self._open.parsed if isinstance(self._open, _OpenBatch) else None
+        return parsed.header_bytes if parsed else 0
 
     def _move(self) -> None:
         batch = self._open

@@ -118,6 +118,7 @@ class Parsed(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...]
+    header_bytes: int
     end: int
 
 
@@ -134,14 +135,17 @@ def parse_record(data: memoryview, at: int) -> Parsed:
     offset_delta, at = _take_varint(data, at, end)
     key, at = _take_span(data, at, end, -1, _BAD_KEY)
     value, at = _take_span(data, at, end, -1, _BAD_VALUE)
-    headers, at = _parse_headers(data, at, end)
+    count, at = _take_varint(data, at, end)
+    header_bytes = end - at
+    headers, at = _parse_headers(data, at, end, count)
     if at != end:
         raise Damage(_WRONG_LENGTH)
-    return Parsed(timestamp_delta, offset_delta, key, value, headers, end)
+    return Parsed(timestamp_delta, offset_delta, key, value, headers, header_bytes, end)
 
 
-def _parse_headers(data: memoryview, at: int, end: int) -> tuple[tuple[Header, ...], int]:
-    count, at = _take_varint(data, at, end)
+def _parse_headers(
+    data: memoryview, at: int, end: int, count: int
+) -> tuple[tuple[Header, ...], int]:
     if count < 0 or count > (end - at) // 2:
         raise Damage(_BAD_HEADER_COUNT)
     headers = []

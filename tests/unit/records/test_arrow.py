@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_aio.records import arrow
 from kafka_aio.records.batch import FetchedBatch
-from kafka_aio.records.columns import BinaryColumn, HeadersColumn, TimestampColumn
+from kafka_aio.records.columns import BinaryColumn, Columns, HeadersColumn, TimestampColumn
 from kafka_aio.records.compression import Codec
 from tests.unit.records.samples import NOW, batch, good_batch, message, record
 
@@ -127,29 +127,46 @@ def test_columns_are_read_in_pieces(codec: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("longest", ["key", "value", "header key", "header value"])
-def test_columns_end_where_their_offsets_would_overflow(
-    codec: ModuleType, longest: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("most", [1, 25, 60, 1000])
+def test_columns_end_before_one_of_them_is_too_long(
+    codec: ModuleType, longest: str, most: int
 ) -> None:
-    if codec.CRC32C_BY != "python":
-        pytest.skip("the bound of the compiled codec, 2 GiB, cannot be lowered")
-    monkeypatch.setattr("kafka_aio.records._codec_py.filling._INT32_MAX", 25)
-    parts = {
-        "key": b"1",
-        "value": b"1",
-        "header key": b"1",
-        "header value": b"1",
-        longest: b"12345",
-    }
+    parts = dict.fromkeys(("key", "value", "header key", "header value"), b"1")
+    parts[longest] = b"12345"
     headers = [(parts["header key"], parts["header value"])]
     items = (record(n, parts["key"], parts["value"], headers) for n in range(20))
-    data = batch(*items)
-    reader = codec.RecordReader(data, "t", 3)
+    reader = codec.RecordReader(batch(*items), "t", 3)
     pieces = []
     while not reader.is_done:
-        pieces.append(arrow.to_arrow(reader.columns(headers=True)))
+        pieces.append(reader.columns(headers=True, max_bytes=most))
 
-    assert [piece.num_rows for piece in pieces] == [5, 5, 5, 5]
-    assert [row["offset"] for piece in pieces for row in piece.to_pylist()] == list(range(20))
+    assert sum(piece.rows for piece in pieces) == 20
+    assert [row for piece in pieces for row in offsets(piece)] == list(range(20))
+    for piece in pieces:
+        assert piece.rows == 1 or max(sizes(piece)) <= most
+    assert (len(pieces) == 1) == (most == 1000)
+
+
+def offsets(columns: Columns) -> list[int]:
+    return list(memoryview(columns.offset).cast("B").cast("q"))
+
+
+def sizes(columns: Columns) -> list[int]:
+    assert columns.headers is not None
+    parts = (columns.key, columns.value, columns.headers.keys, columns.headers.values)
+    return [memoryview(part.data).nbytes for part in (*parts, columns.topic)]
+
+
+def test_columns_end_before_the_topics_are_too_long(codec: ModuleType) -> None:
+    reader = codec.RecordReader(good_batch(0, 20), "t" * 100, 3)
+
+    assert [reader.columns(max_bytes=950).rows for _ in range(3)] == [9, 9, 2]
+
+
+@pytest.mark.parametrize("most", [0, -1, 2**31])
+def test_a_column_cannot_be_longer_than_its_offsets_can_say(codec: ModuleType, most: int) -> None:
+    with pytest.raises(ValueError, match="max_bytes is 1 to 2147483647"):
+        codec.RecordReader(good_batch(0)).columns(max_bytes=most)
 
 
 # -- in
@@ -456,3 +473,20 @@ def test_headers_outside_of_their_column_are_refused(
     rows = codec.Rows(2, VALUE, None, None, headers)
     with pytest.raises(ValueError, match=r"row [01]: its offsets lie outside"):
         codec.BatchBuilder(100).append_rows(rows, 0, 2, NOW)
+
+
+def test_a_null_header_outside_of_a_slice_does_no_harm(codec: ModuleType) -> None:
+    headers = pa.array([[None], [{"key": "name", "value": b"1"}]], pa.list_(PAIR))
+    table = pa.record_batch({"value": pa.array([b"0", b"1"]), "headers": headers})
+
+    assert arrow.to_rows(table.slice(1)).length == 1
+    with pytest.raises(ValueError, match="a header that is null"):
+        arrow.to_rows(table)
+
+
+def test_headers_of_no_type_are_none_and_a_table_is_refused(codec: ModuleType) -> None:
+    table = pa.record_batch({"value": pa.array([b"0"]), "headers": pa.nulls(1)})
+
+    assert arrow.to_rows(table).length == 1
+    with pytest.raises(TypeError, match=r"to_batches\(\)"):
+        arrow.to_rows(pa.Table.from_batches([table]))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import kafka_aio
 from kafka_aio.errors import CorruptRecord
 from kafka_aio.records.compression import Codec, Compression
 from kafka_aio.types import TimestampType
@@ -220,3 +221,11 @@ def test_no_record_is_shared_with_the_next(codec: ModuleType) -> None:
     codec.RecordReader(data).read()
 
     assert [item.value for item in kept] == [b"%d" % index for index in range(0, 3000, 2)]
+
+
+def test_a_pickled_record_does_not_say_which_codec_made_it() -> None:
+    chosen = kafka_aio.Record("orders", 3, 7, 1, b"key", b"value", [("name", b"1")])
+    pickled = pickle.dumps(chosen)
+
+    assert b"_codec" not in pickled
+    assert pickle.loads(pickled) == chosen

@@ -4,6 +4,8 @@ import array
 import contextlib
 import struct
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -427,3 +429,15 @@ def test_the_bytes_of_a_finished_batch_can_be_changed_in_place(codec: ModuleType
 
     assert not wire.readonly
     assert (wire.format, wire.ndim, wire.contiguous) == ("B", 1, True)
+
+
+@pytest.mark.parametrize("number", [1.0, Decimal("1.9"), Fraction(3, 2), "1"])
+def test_a_number_that_is_not_whole_is_refused(codec: ModuleType, number: Any) -> None:
+    builder = codec.BatchBuilder(1000)
+    builder.append(None, b"value", 1)
+
+    with pytest.raises(TypeError):
+        builder.append(None, b"value", number)
+    with pytest.raises(TypeError):
+        builder.append_many([b"value"], number)
+    assert len(builder) == 1
