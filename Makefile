@@ -5,6 +5,7 @@
 
 PYTHON  ?= python3
 SECONDS ?= 60
+SEED    ?= 0
 OTHER_PYTHONS := 3.12 3.13 3.14
 
 VENV   := .venv
@@ -31,7 +32,7 @@ help:           ## list the targets
 setup: build $(STAMPS)/test    ## .venv with everything that the tests and the tools need
 	@$(PY) -m tests.kafka.jars
 
-build: $(STAMPS)/$(MODE)       ## compile the extension modules in place (DEBUG=1: assertions and bounds checks)
+build: $(STAMPS)/$(MODE)       ## compile the extension modules in place (DEBUG=1: with assertions)
 
 lock: $(STAMPS)/test           ## pin requirements/*.txt anew, with hashes
 	$(PY) tools/lock.py
@@ -62,8 +63,9 @@ $(STAMPS)/editable: pyproject.toml $(STAMPS)/demo
 	@touch $@
 
 $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
+	@touch $(STAMPS)/begun
 	$(PY) tools/compile.py $(MODE)
-	@rm -f $(STAMPS)/release $(STAMPS)/debug && touch $@
+	@rm -f $(STAMPS)/release $(STAMPS)/debug && mv $(STAMPS)/begun $@
 
 ## -- checking --------------------------------------------------------------------------------------------------------
 
@@ -103,8 +105,8 @@ format: $(STAMPS)/test         ## ruff format, and what ruff can repair
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
-fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=60
-	$(PY) -m tests.fuzz --seconds $(SECONDS)
+fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=60, from SEED=0
+	$(PY) -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: minutes, not part of `make test`
 	$(PY) tools/sanitize.py --seconds $(SECONDS)

@@ -57,12 +57,12 @@ def best_of(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 
 def table(rows: Iterable[Row]) -> str:
-    lines = [f"{'':44}{'ours':>10}{'peer':>10}{'ratio':>9}{'goal':>7}"]
+    lines = [f"{'':44}{'ours':>10}{'peer':>10}{'ratio':>9}{'goal':>8}"]
     for row in rows:
         short = f"   short by {1 - row.ratio / row.goal:.0%}"
         mark = "" if row.reached else f"{short}: {row.note}" if row.note else short
         lines.append(
-            f"{row.name:44}{row.ours:>10.1f}{row.peer:>10.1f}{row.ratio:>8.1f}x{row.goal:>6.4g}x"
+            f"{row.name:44}{row.ours:>10.1f}{row.peer:>10.1f}{row.ratio:>8.1f}x{row.goal:>7.3g}x"
             f"  {row.unit}, against {row.peer_name}{mark}"
         )
     return "\n".join(lines)

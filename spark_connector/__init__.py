@@ -1,1 +1,1 @@
-"""kafka_aio inside Spark executors."""
+"""The client inside Spark executors."""

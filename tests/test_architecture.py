@@ -76,10 +76,19 @@ def declared_only(path: str) -> bool:
 
 
 def test_the_file_map_names_every_module_and_no_other() -> None:
-    existing = set(sources(*PACKAGES, suffixes=(".py", ".pyx")))
+    existing = set(sources(*PACKAGES, suffixes=(".py", ".pyx", ".h")))
 
     assert set(file_map()) - existing == set(), "in the map, but not in the tree: make map"
     assert existing - set(file_map()) == set(), "in the tree, but not in the map: make map"
+
+
+def test_only_the_modules_that_choose_import_a_compiled_one() -> None:
+    choosers = ("kafka_aio/records/codec.py", "kafka_aio/protocol/reader.py")
+    imports = re.compile("|".join(rf"(from|import) {re.escape(name)}\b" for name in PAIRS))
+
+    for path in sources(*PACKAGES):
+        is_chooser = path in choosers
+        assert bool(imports.search((ROOT / path).read_text())) == is_chooser, path
 
 
 def test_the_dots_of_the_file_map_are_the_exceptions_of_ruff() -> None:

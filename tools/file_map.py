@@ -13,9 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DESIGN = ROOT / "docs" / "design.md"
+SOURCES = (".py", ".pyx", ".h")
 HEADING = "\n## File map\n"
 INTRODUCTION = """
-Every module of both packages, in the words of its docstring. `make map` writes it.
+Every source of both packages, in its own words. `make map` writes it.
+Beside a `.pyx` stand its stub (`.pyi`), its twin in plain Python (`_py`), and perhaps a `.pxd`,
+which is what other compiled modules may use of it.
 """
 ROOMS = (
     "kafka_aio",
@@ -24,6 +27,7 @@ ROOMS = (
     "kafka_aio/protocol",
     "kafka_aio/protocol/messages",
     "kafka_aio/records",
+    "kafka_aio/records/_codec_py",
     "spark_connector",
 )
 
@@ -40,7 +44,7 @@ def tables() -> Iterator[str]:
     for room in rooms():
         yield f"\n### `{room}/`\n\n| file | what it is for | |\n|---|---|---|\n"
         for path in sorted((ROOT / room).iterdir()):
-            if path.suffix in {".py", ".pyx"}:
+            if path.suffix in SOURCES:
                 name = path.relative_to(ROOT).as_posix()
                 yield f"| `{name}` | {purpose(path)} | {'●' if path in impure else 'pure'} |\n"
 
@@ -67,12 +71,13 @@ def exempt() -> set[Path]:
 
 def purpose(path: Path) -> str:
     """The first line of the docstring, without what the other columns and the heading say."""
-    found = re.search(r'"""(.*?)(?:"""|$)', path.read_text(), re.MULTILINE)
+    opening = r"/\* (.*?)$" if path.suffix == ".h" else r'"""(.*?)(?:"""|$)'
+    found = re.search(opening, path.read_text(), re.MULTILINE)
     if found is None:
         raise SystemExit(f"{path.relative_to(ROOT)}: say what it is for, in a docstring")
     line = re.sub(r"\s*Pure[.:].*$", "", found[1])
     line = re.sub(r"^Declarations only(?:, with no limit of lines)?: ", "", line).strip(" .")
-    return (line[0].upper() + line[1:]).replace("|", "\\|")
+    return line.replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ PRODUCT = "pyproject.toml"
 FILES = {
     "test": [PRODUCT, "--all-extras", BUILD, "requirements/test.in"],
     "unit": [PRODUCT, "--extra", "arrow", BUILD, "requirements/unit.in"],
-    "demo": [PRODUCT, "--all-extras"],
+    "demo": [PRODUCT, "--extra", "arrow"],
     "run": [PRODUCT],
     "build": [BUILD],
 }

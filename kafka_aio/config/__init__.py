@@ -6,7 +6,8 @@
 
 `client` has what all share, `producer`, `consumer` and `admin` the rest; `option` says what a value
 may be, `security` and `store` what goes together; `translation` reads Kafka's own names, with
-`catalogue`, `java`, `jaas` and `properties`. Every mistake is a `ConfigError`, before any I/O.
+`catalogue`, `java`, `jaas` and `properties`. Every wrong value is a `ConfigError`, before any I/O;
+so is a wrong name, but for a keyword that a class does not have: that is Python's `TypeError`.
 """
 
 from kafka_aio.config.admin import AdminConfig

@@ -23,6 +23,10 @@ class Servers(Kind):
         fits = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         return tuple(each.strip() for each in value) if fits else self.REFUSED
 
+    def show(self, value: object) -> str:
+        """Without an entry that has an @: there may be a password before it."""
+        return "[hidden]" if isinstance(value, str) and "@" in value else super().show(value)
+
 
 def checked(servers: tuple[str, ...], security_protocol: str) -> tuple[str, ...]:
     """The addresses, each once, without the listener's protocol that some tools put before them.
@@ -34,7 +38,9 @@ def checked(servers: tuple[str, ...], security_protocol: str) -> tuple[str, ...]
         raise ConfigError(
             "bootstrap_servers is missing: name one or more brokers, such as 'localhost:9092'"
         )
-    return tuple(dict.fromkeys(_checked(server, security_protocol) for server in servers))
+    # A password with a comma in it has become two entries.
+    hidden = any("@" in server for server in servers)
+    return tuple(dict.fromkeys(_checked(each, security_protocol, hidden) for each in servers))
 
 
 def split(servers: tuple[str, ...]) -> Iterator[tuple[str, int]]:
@@ -44,7 +50,7 @@ def split(servers: tuple[str, ...]) -> Iterator[tuple[str, int]]:
         yield host.strip("[]"), int(port)
 
 
-def _checked(server: str, security_protocol: str) -> str:
+def _checked(server: str, security_protocol: str, hidden: bool) -> str:
     scheme, separator, address = server.rpartition("://")
     problem = _problem(address)
     if separator and scheme.upper() != security_protocol:
@@ -53,7 +59,7 @@ def _checked(server: str, security_protocol: str) -> str:
             f" (it is {security_protocol!r})"
         )
     if problem:
-        shown = "an entry" if "@" in server else repr(server)
+        shown = "an entry (not shown)" if hidden else Servers().show(server)
         raise ConfigError(f"bootstrap_servers: {shown} {problem}")
     return address
 

@@ -23,6 +23,8 @@ class AdminConfig(ClientConfig):
     connections_max_idle_ms: Annotated[int, Int(-1, INT64)] = 300_000
     """After how long an unused connection is closed; -1 never."""
 
+    __replace__ = ClientConfig.replace
+
     def _settle(self) -> None:
         ClientConfig._settle(self)
         if self.default_api_timeout_ms >= self.request_timeout_ms:

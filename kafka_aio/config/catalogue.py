@@ -6,6 +6,7 @@ the names with the jar.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 
@@ -108,7 +109,7 @@ IGNORED: Final = {
 
 _NO_CLASSES = "no class is loaded from a configuration; "
 _ASSERTION = "tokens by assertion are not built in; give sasl_oauthbearer_token_provider a function"
-_SHARE = "it is for share groups, not for a consumer"
+_SHARE = "it is for share groups; a consumer of Kafka's own refuses it too"
 
 REFUSED: Final = {
     "bootstrap.controllers": "admin requests go through brokers: give bootstrap.servers",
@@ -132,3 +133,12 @@ REFUSED: Final = {
     "transaction.two.phase.commit.enable": "two-phase commit (KIP-939) is not built in",
 }
 """Options that would change what happens, and cannot here: given, they are an error."""
+
+DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {
+    "sasl.oauthbearer.assertion.algorithm": ("RS256",),
+    "sasl.oauthbearer.assertion.claim.exp.seconds": (300, "300"),
+    "sasl.oauthbearer.assertion.claim.jti.include": (False, "false"),
+    "sasl.oauthbearer.assertion.claim.nbf.seconds": (60, "60"),
+    "transaction.two.phase.commit.enable": (False, "false"),
+}
+"""Kafka's defaults of such options, where there is one: with these nothing changes."""

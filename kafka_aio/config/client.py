@@ -23,6 +23,7 @@ from kafka_aio.config.option import (
     Flag,
     Float,
     Int,
+    Location,
     LongMilliseconds,
     Milliseconds,
     Name,
@@ -226,6 +227,7 @@ class ClientConfig:
         Raises:
             ConfigError: A name that Kafka does not know, or a value that is wrong.
         """
+        _check_mapping("from_kafka", options)
         return cls._translated(options, stacklevel=3)
 
     @classmethod
@@ -235,6 +237,11 @@ class ClientConfig:
         Raises:
             ConfigError: The file cannot be read, or as `from_kafka`.
         """
+        if not isinstance(source, str | os.PathLike):
+            raise ConfigError(
+                "from_properties() takes a str, which is the text, or a pathlib.Path, not"
+                f" <{type(source).__qualname__}>"
+            )
         text = source if isinstance(source, str) else properties.decode(_bytes_of(source))
         options = properties.parse(text)
         if isinstance(source, str) and len(options) == 1 and not any(options.values()):
@@ -248,6 +255,7 @@ class ClientConfig:
         Raises:
             ConfigError: A name that is not an option, with the nearest one; or a wrong value.
         """
+        _check_mapping("from_options", options)
         translation.check_names(cls.client, options, kinds(cls))
         return cls(**options)
 
@@ -255,6 +263,9 @@ class ClientConfig:
         """The same with some options changed; all is checked again."""
         given = {name: getattr(self, name) for name in kinds(type(self)) if name not in self._unset}
         return self.from_options({**given, **changes})
+
+    # For copy.replace of Python 3.13. A class below repeats it, or @dataclass puts its own there.
+    __replace__ = replace
 
     @property
     def bootstrap_addresses(self) -> list[tuple[str, int]]:
@@ -322,8 +333,18 @@ class ClientConfig:
         object.__setattr__(self, name, value)
 
 
+def _check_mapping(method: str, options: object) -> None:
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"{method}() takes a mapping of names to values, not <{type(options).__qualname__}>"
+        )
+
+
 def _bytes_of(path: os.PathLike[str]) -> bytes:
+    name = os.fsdecode(path)
     try:
-        return FilePath(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from error
+        return FilePath(name).read_bytes()
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+    # Not from the system's error: that repeats the name, which may be a text put there by mistake.
+    raise ConfigError(f"cannot read {Location().show(name)}: {problem}")

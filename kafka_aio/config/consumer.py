@@ -123,6 +123,8 @@ class ConsumerConfig(ClientConfig):
     default_api_timeout_ms: Milliseconds = 60_000
     """How long a call without a timeout of its own may take."""
 
+    __replace__ = ClientConfig.replace
+
     @property
     def auto_offset_reset_lookback(self) -> float | None:
         """How many seconds back `by_duration` goes; None with another policy."""

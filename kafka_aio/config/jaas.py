@@ -38,6 +38,12 @@ _OPTIONS: Final = {
         "keyTab": "sasl_kerberos_keytab",
     },
 }
+_MECHANISMS: Final = {
+    _PLAIN: ("PLAIN",),
+    _SCRAM: ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+    _OAUTHBEARER: ("OAUTHBEARER",),
+    _KERBEROS: ("GSSAPI",),
+}
 _EXTENSION: Final = "extension_"
 
 _TOKEN = re.compile(
@@ -89,6 +95,20 @@ def parse(text: str) -> dict[str, object]:
         if extensions:
             ours["sasl_oauthbearer_extensions"] = extensions
     return ours
+
+
+def check_mechanism(text: str, mechanism: str) -> None:
+    """Whether the login module is the mechanism's.
+
+    Raises:
+        ConfigError: It is another's; says which it goes with.
+    """
+    module, _ = entry(text)
+    if mechanism not in _MECHANISMS[module]:
+        raise ConfigError(
+            f"sasl.jaas.config names {module.rpartition('.')[2]}, but sasl.mechanism is"
+            f" {mechanism!r}: it goes with {' or '.join(map(repr, _MECHANISMS[module]))}"
+        )
 
 
 def entry(text: str) -> tuple[str, dict[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafka_aio import serialization
+from kafka_aio.config.option import Kind
 from kafka_aio.errors import ConfigError
 from kafka_aio.serialization import Deserializer, Serializer
 
@@ -88,13 +89,15 @@ def ours(option: str, name: str) -> object:
     """What stands for a Java class of that name.
 
     Raises:
-        ConfigError: It is none of Kafka's own.
+        ConfigError: It is none of Kafka's own, or one that has no counterpart here.
     """
     classes = CLASSES[option]
     if name in classes:
         return classes[name]
+    is_kafkas = name.startswith("org.apache.kafka.")
+    problem = "has no counterpart here" if is_kafkas else "is not one of Kafka's own Java classes"
     raise ConfigError(
-        f"{option}: {name!r} is not one of Kafka's own Java classes, and no class is loaded here;"
+        f"{option}: {Kind().show(name)} {problem}, and no class is loaded here;"
         f" known are {', '.join(full.rpartition('.')[2] for full in classes)}, and an object or"
         " function of yours where the option takes one"
     )

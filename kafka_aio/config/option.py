@@ -24,7 +24,8 @@ class Secret(str):
     """A text that shows itself nowhere by accident: `repr`, `str` and f-strings say `[hidden]`.
 
     It is a str, so `encode()` and `==` work on what it really is, and a pickle carries it. Code
-    that needs the text calls `encode()` or `reveal()`, never `str()`.
+    that needs the text calls `encode()` or `reveal()`, never `str()`. For the same reason it hides
+    no more than that: `json.dumps`, `"".join`, `+`, slices and methods of str give the text.
     """
 
     __slots__ = ()
@@ -92,18 +93,33 @@ class Kind:
         accepted = read(cast(Any, value))
         if accepted is not self.REFUSED:
             return accepted
-        hint = ""
+        hint = self.hint(value)
         if not from_text and isinstance(value, str) and isinstance(self, Int | Float | Bool):
             hint = " (from_kafka() reads texts)"
         raise ConfigError(f"{name} must be {self.takes}, not {self.show(value)}{hint}")
 
+    def hint(self, value: object) -> str:
+        """What to do instead, for a value that does not fit; empty where there is no advice."""
+        return ""
+
     def show(self, value: object) -> str:
-        """How a value is named in a message or a `repr`."""
-        if self.secret:
+        """How a value is named in a message or a `repr`; a PEM text is hidden wherever it is."""
+        if self.secret or (isinstance(value, str) and _PEM.search(value)):
             return "[hidden]"
-        if self.shown and (value is None or isinstance(value, bool | int | float | str | tuple)):
-            return repr(value) if len(repr(value)) <= 200 else f"{repr(value)[:200]}..."
+        if self.shown and isinstance(value, tuple):
+            items = ", ".join(self.show(item) for item in value)
+            return _shortened(f"({items},)" if len(value) == 1 else f"({items})")
+        too_long = isinstance(value, int) and value.bit_length() > 512
+        if self.shown and isinstance(value, bool | int | float | str | None) and not too_long:
+            return _shortened(repr(value))
         return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
+
+
+_PEM = re.compile("-----(BEGIN|END)")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 class Int(Kind):
@@ -167,6 +183,30 @@ class Text(Kind):
         return value if fits else self.REFUSED
 
 
+class Location(Kind):
+    """The path of a file; what a file has in it is often put there by mistake."""
+
+    takes = "the path of a file, as a str"
+
+    def accept(self, value: Any) -> Any:
+        fits = isinstance(value, str) and value and not self._is_content(value)
+        return value if fits else self.REFUSED
+
+    def hint(self, value: object) -> str:
+        if not self._is_content(value):
+            return ""
+        return (
+            ": it looks like PEM text: give it as ssl_keystore_key, ssl_keystore_certificate_chain"
+            " or ssl_truststore_certificates"
+        )
+
+    def show(self, value: object) -> str:
+        return "[hidden]" if self._is_content(value) else super().show(value)
+
+    def _is_content(self, value: object) -> bool:
+        return isinstance(value, str) and bool(re.search(r"[\r\n]", value) or _PEM.search(value))
+
+
 class Hidden(Kind):
     """A text that is a secret."""
 
@@ -200,8 +240,10 @@ class Acks(Kind):
     takes = "0, 1 or 'all'"
 
     def accept(self, value: Any) -> Any:
-        forms = {"0": 0, "1": 1, "-1": "all", "all": "all"}
-        return forms.get(str(value), self.REFUSED) if isinstance(value, int | str) else self.REFUSED
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return self.REFUSED
+        forms = {"0": 0, "1": 1, "-1": "all", "all": "all", 0: 0, 1: 1, -1: "all"}
+        return forms.get(value, self.REFUSED)
 
 
 class Several(Kind):
@@ -210,6 +252,7 @@ class Several(Kind):
     def __init__(self, item: Kind, *, least: int = 0) -> None:
         self.item = item
         self.least = least
+        self.shown, self.secret = item.shown, item.secret
         self.takes = f"a sequence, each {item.takes}"
         if least:
             self.takes = f"a sequence of at least {least}, each {item.takes}"
@@ -218,7 +261,7 @@ class Several(Kind):
         if not isinstance(value, list | tuple):
             return self.REFUSED
         items = tuple(self.item.accept(item) for item in value)
-        fits = len(items) >= self.least and self.REFUSED not in items
+        fits = len(items) >= self.least and all(item is not self.REFUSED for item in items)
         return items if fits else self.REFUSED
 
     def read(self, text: str) -> Any:
@@ -276,6 +319,9 @@ class Maybe(Kind):
     def read(self, text: str) -> Any:
         return self.kind.read(text)
 
+    def hint(self, value: object) -> str:
+        return self.kind.hint(value)
+
     def show(self, value: object) -> str:
         return "None" if value is None else self.kind.show(value)
 
@@ -286,7 +332,7 @@ Milliseconds = Annotated[int, Int(0, INT32, unit=" of milliseconds")]
 LongMilliseconds = Annotated[int, Int(0, INT64, unit=" of milliseconds")]
 Bytes = Annotated[int, Int(0, INT32, unit=" of bytes")]
 Name = Annotated[str | None, Text("a str that is not empty", form=r"(?s:.*\S.*)")]
-Path = Annotated[str | None, Text("the path of a file, as a str", form=r"(?s:.+)")]
+Path = Annotated[str | None, Location()]
 Password = Annotated[str | None, Hidden()]
 
 

@@ -93,6 +93,8 @@ class ProducerConfig(ClientConfig):
     receive_buffer_bytes: Annotated[int, Int(-1, INT32, unit=" of bytes")] = 32_768
     """The socket's buffer for receiving; -1 leaves it to the system."""
 
+    __replace__ = ClientConfig.replace
+
     def _notes(self) -> list[str]:
         found = ClientConfig._notes(self)
         if "enable_idempotence" in self._unset and not self.enable_idempotence:

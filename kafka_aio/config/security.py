@@ -51,9 +51,9 @@ class Endpoint(Kind):
         return value if usable and secure else self.REFUSED
 
     def show(self, value: object) -> str:
-        """Without its query, and only if it is right: a wrong one may hold a password."""
+        """Without query and fragment, and only if it is right: a wrong one may hold a password."""
         is_right = self.accept(value) is not self.REFUSED
-        return repr(str(value).partition("?")[0]) if is_right else "[hidden]"
+        return repr(re.split("[?#]", str(value))[0]) if is_right else "[hidden]"
 
 
 def check(config: ClientConfig) -> None:

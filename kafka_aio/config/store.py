@@ -39,7 +39,11 @@ def type_of(
         raise ConfigError(f"{prefix}_location and PEM texts are given: give one of them")
     kind = given or ("PEM" if location is None else _by_name(prefix, location))
     if kind == "JKS":
-        raise ConfigError(_conversion(prefix, location or f"{store}.jks"))
+        path = location or f"{store}.jks"
+        raise ConfigError(
+            f"{prefix}_location={path!r} is a JKS store, which only the JVM reads. Convert it with"
+            + _conversion(prefix, path)
+        )
     if inline and kind != "PEM":
         raise ConfigError(f"{prefix}_type is {kind!r}, but the texts given are PEM: set 'PEM'")
     if kind == "PEM" and password:
@@ -56,15 +60,14 @@ def _by_name(prefix: str, location: str) -> str:
             return kind
     raise ConfigError(
         f"{prefix}_type is missing, and {prefix}_location={location!r} does not end like a .pem or"
-        f" .p12 file: set {prefix}_type to 'PEM' or 'PKCS12'"
+        f" .p12 file: set {prefix}_type to 'PEM' or 'PKCS12'. Kafka takes such a file for a JKS"
+        " store, which only the JVM reads; if it is one, convert it with"
+        + _conversion(prefix, location)
     )
 
 
 def _conversion(prefix: str, location: str) -> str:
-    target = re.sub(r"\.(jks|keystore|truststore)$", "", location, flags=re.IGNORECASE) + ".p12"
+    target = re.sub(r"\.jks$", "", location, flags=re.IGNORECASE) + ".p12"
     command = ["keytool", "-importkeystore", "-srckeystore", location, "-srcstoretype", "JKS"]
     command += ["-destkeystore", target, "-deststoretype", "PKCS12"]
-    return (
-        f"{prefix}_location={location!r} is a JKS store, which only the JVM reads. Convert it with"
-        f"\n    {shlex.join(command)}\nand set {prefix}_location={target!r}"
-    )
+    return f"\n    {shlex.join(command)}\nand set {prefix}_location={target!r}"

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from kafka_aio.config import jaas, java
-from kafka_aio.config.catalogue import CLIENTS, IGNORED, REFUSED
-from kafka_aio.config.option import Kind
+from kafka_aio.config.catalogue import CLIENTS, COMMON, DEFAULTS, IGNORED, REFUSED
+from kafka_aio.config.option import Kind, Text
 from kafka_aio.errors import ConfigError
 
 _EVERY_NAME: Final = frozenset().union(*CLIENTS.values())
+_NAMES: Final = {**CLIENTS, "client": COMMON}
 _RENAMED: Final = {"partitioner.class": "partitioner"}
+_INSTEAD: Final = {**_RENAMED, "interceptor.classes": "interceptors"}
 _BUILT_IN: Final = (
     "sasl.login.callback.handler.class",
     "sasl.oauthbearer.jwt.retriever.class",
@@ -26,7 +28,7 @@ _BUILT_IN: Final = (
 
 
 def translate(
-    client: str, options: Mapping[str, object], kinds: Mapping[str, Kind]
+    client: str, options: Mapping[Any, Any], kinds: Mapping[str, Kind]
 ) -> tuple[dict[str, Any], list[str]]:
     """Our options, and a sentence on each that was given but has no effect.
 
@@ -38,6 +40,8 @@ def translate(
     for name, value in options.items():
         if value is None:
             continue
+        if not isinstance(name, str):
+            raise ConfigError(_unknown(client, name, kinds))
         found = _translated(client, name, value, kinds)
         if isinstance(found, str):
             ignored.append(found)
@@ -46,45 +50,84 @@ def translate(
             if field in ours and ours[field] != converted:
                 raise ConfigError(f"{field} is given twice, with two values: leave one out")
             ours[field] = converted
+    for name in ("sasl.jaas.config", "sasl_jaas_config"):
+        if options.get(name) is not None and "sasl_mechanism" in ours:
+            jaas.check_mechanism(options[name], ours["sasl_mechanism"])
     return ours, ignored
 
 
-def check_names(client: str, names: Iterable[str], kinds: Mapping[str, Kind]) -> None:
+def check_names(client: str, names: Iterable[Any], kinds: Mapping[str, Kind]) -> None:
     """Raise a ConfigError for the first name that is not an option of ours."""
     for name in names:
         if name in kinds:
             continue
-        if name.replace("_", ".") in _EVERY_NAME:
+        if not isinstance(name, str):
+            raise ConfigError(_unknown(client, name, kinds))
+        dotted = name.replace("_", ".")
+        if _INSTEAD.get(dotted) in kinds:
+            instead = _INSTEAD[dotted]
+            raise ConfigError(f"{name!r} is no field here; did you mean {instead!r}?")
+        if "." not in name and dotted not in _NAMES[client] and _other(client, dotted):
+            raise ConfigError(_foreign(client, name, dotted))
+        if dotted in _EVERY_NAME:
             raise ConfigError(f"{name} is Kafka's, and no field here: from_kafka() may take it")
-        raise ConfigError(_unknown(client, name, kinds))
+        # No line lost from a longer text: those of PEM have 64 characters.
+        is_name = name.isidentifier() and len(name) < 64
+        raise ConfigError(_unknown(client, name, kinds, shown=is_name))
 
 
 def _translated(
     client: str, name: str, value: object, kinds: Mapping[str, Kind]
 ) -> dict[str, object] | str:
-    dotted = name if name in _EVERY_NAME else str(name).replace("_", ".")
+    dotted = name if name in _EVERY_NAME else name.replace("_", ".")
     field = _RENAMED.get(dotted, dotted.replace(".", "_"))
     if field in kinds:
         return {field: _converted(field, name, value, kinds[field])}
-    if dotted not in CLIENTS[client]:
-        others = [other for other in CLIENTS if dotted in CLIENTS[other]]
-        if others:
-            return f"{dotted} is an option of the {others[0]}, not of the {client}: it is ignored"
+    if dotted not in _NAMES[client]:
+        if _other(client, dotted):
+            return f"{_foreign(client, dotted, dotted)}: it is ignored"
         raise ConfigError(_unknown(client, name, kinds))
     if dotted == "sasl.jaas.config":
         return _from_jaas(value, kinds)
     if dotted in _BUILT_IN:
-        java.ours(field, str(value).strip())
+        java.ours(field, Text().checked(dotted, value).strip())
+        return {}
+    if _changes_nothing(dotted, value):
         return {}
     if dotted in IGNORED:
         return f"{dotted} is ignored: {IGNORED[dotted]}"
     raise ConfigError(f"{dotted} cannot be given: {REFUSED[dotted]}")
 
 
+def _changes_nothing(dotted: str, value: object) -> bool:
+    """Whether it is empty, or Kafka's default."""
+    read = value.strip() if isinstance(value, str) else value
+    read = read.lower() if isinstance(read, str) and read.lower() == "false" else read
+    return read in ("", [], (), *DEFAULTS.get(dotted, ()))
+
+
+def _other(client: str, dotted: str) -> str:
+    """Another client that has the option; empty where none has."""
+    if dotted.startswith("share.") and dotted in _EVERY_NAME:
+        return "share consumer"
+    others = [other for other in CLIENTS if other != client and dotted in CLIENTS[other]]
+    return others[0] if others else ""
+
+
+def _foreign(client: str, name: str, dotted: str) -> str:
+    return f"{name} is an option of the {_other(client, dotted)}, not of {_called(client)}"
+
+
+def _called(client: str) -> str:
+    return "every client" if client == "client" else f"the {client}"
+
+
 def _converted(field: str, name: str, value: object, kind: Kind) -> object:
     if field == "partition_assignment_strategy":
         parts = re.split(r"\s*,\s*", value.strip()) if isinstance(value, str) else value
-        return kind.checked(name, [_object(field, part) for part in cast(Iterable[object], parts)])
+        if isinstance(parts, list | tuple):
+            return kind.checked(name, [_object(field, part) for part in parts])
+        return kind.checked(name, value)
     if field in java.CLASSES:
         return kind.checked(name, _object(field, value))
     return kind.checked(name, value, from_text=isinstance(value, str))
@@ -102,18 +145,29 @@ def _from_jaas(value: object, kinds: Mapping[str, Kind]) -> dict[str, object]:
     return {field: kinds[field].checked(field, said) for field, said in jaas.parse(value).items()}
 
 
-def _unknown(client: str, name: object, kinds: Mapping[str, Kind]) -> str:
+def _unknown(client: str, name: object, kinds: Mapping[str, Kind], *, shown: bool = False) -> str:
     text = name if isinstance(name, str) else ""
+    is_dotted = "." in text
     # By the dotted name: how to write it. Kafka's own are dotted if the wrong one was.
     writes = {field.replace("_", "."): field for field in kinds}
-    if "." in text:
-        writes |= {dotted: dotted for dotted in CLIENTS[client]}
-    near = difflib.get_close_matches(text.replace("_", "."), writes, n=1, cutoff=0.7)
+    if is_dotted:
+        writes |= {dotted: dotted for dotted in _NAMES[client]}
+    problem = f"{text!r} is not an option of {_called(client)}"
+    near = _nearest(text, writes)
     if near:
-        return f"{text!r} is not an option of the {client}; did you mean {writes[near[0]]!r}?"
-    if re.fullmatch(r"[a-z]+([._][a-z0-9]+)+", text):
-        return f"{text!r} is not an option of the {client}"
+        return f"{problem}; did you mean {writes[near]!r}?"
+    near = _nearest(text, _EVERY_NAME - _NAMES[client])
+    if near:
+        written = near if is_dotted else near.replace(".", "_")
+        return f"{problem}; did you mean the {_other(client, near)}'s {written!r}?"
+    if shown or re.fullmatch(r"[a-z]+([._][a-z0-9]+)+", text):
+        return problem
     return (
-        f"a name was given that is not an option of the {client}; it is not shown, because it"
+        f"a name was given that is not an option of {_called(client)}; it is not shown, because it"
         " looks like a piece of a value (a line without its \\ at the end?)"
     )
+
+
+def _nearest(text: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(text.replace("_", "."), sorted(names), n=1, cutoff=0.7)
+    return near[0] if near else ""

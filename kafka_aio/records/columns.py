@@ -57,6 +57,6 @@ class Columns(NamedTuple):
     timestamp: Buffer
     """int64, microseconds since the epoch"""
     timestamp_type: Buffer
-    """int32: 0 is the producer's time, 1 the broker's"""
+    """int32: 0 is the producer's time, 1 the broker's, -1 none (format 0)"""
     headers: HeadersColumn | None
     """None where they were not asked for."""

@@ -86,26 +86,36 @@ def feed(name: str, seed: int, seconds: float, box: mmap.mmap) -> int:
     target = TARGETS[name]()
     rng = random.Random(f"{name} {seed}")
     end = time.monotonic() + seconds
-    count, bound = 0, _peak() + MOST_MEMORY
-    addresses = _addresses() + MOST_ADDRESSES
-    resource.setrlimit(resource.RLIMIT_AS, (addresses, resource.RLIM_INFINITY))
+    count, bound = 0, _bound_memory()
     while count % 64 or time.monotonic() < end:
         given = target.make(rng)[: BOX_BYTES - HEAD.size]
         count += 1
         box[HEAD.size : HEAD.size + len(given)] = given
         HEAD.pack_into(box, 0, count, len(given))
-        begun = time.monotonic()
         try:
-            target.run(given)
-            took = time.monotonic() - begun
-            if took > MOST_SECONDS:
-                raise AssertionError(f"it took {took:.1f} s")
-            if _peak() > bound:
-                raise AssertionError(f"the process grew beyond {bound >> 20} MiB")
+            run_bounded(target, given, bound)
         except BaseException:
             traceback.print_exc()
             return 1
     return 0
+
+
+def run_bounded(target: Target, given: bytes, bound: int) -> None:
+    """Run one input; too much time or memory is a failure as well."""
+    begun = time.monotonic()
+    target.run(given)
+    took = time.monotonic() - begun
+    if took > MOST_SECONDS:
+        raise AssertionError(f"it took {took:.1f} s")
+    if _peak() > bound:
+        raise AssertionError(f"the process grew beyond {bound >> 20} MiB")
+
+
+def _bound_memory() -> int:
+    """Bound the addresses of this process. Returns what it may have in memory at the most."""
+    addresses = _addresses() + MOST_ADDRESSES
+    resource.setrlimit(resource.RLIMIT_AS, (addresses, resource.RLIM_INFINITY))
+    return _peak() + MOST_MEMORY
 
 
 def _peak() -> int:
@@ -206,7 +216,7 @@ def _keep(child: Watched, seed: int) -> None:
 
 
 def replay(name: str, file: Path) -> int:
-    TARGETS[name]().run(file.read_bytes())
+    run_bounded(TARGETS[name](), file.read_bytes(), _bound_memory())
     print(f"{file.name}: no failure")
     return 0
 

@@ -96,6 +96,8 @@ CONSUMER: list[Options] = [
     *({"max.poll.interval.ms": text} for text in ("0", "1")),
     *({"receive.buffer.bytes": text} for text in ("-2", "-1")),
     {"share.acknowledgement.mode": "explicit", "group.id": "g"},
+    {"share.acknowledgement.mode": "implicit", "group.id": "g"},
+    {"share.acquire.mode": "batch_optimized"},
     {"share.acquire.mode": "record_limit", "group.protocol": "consumer", "group.id": "g"},
 ]
 

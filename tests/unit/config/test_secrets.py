@@ -8,6 +8,7 @@ import pickle
 import traceback
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +148,9 @@ def test_a_contradiction_does_not_repeat_the_secrets_in_it(name: str) -> None:
         {"sasl_oauthbearer_token_endpoint_url": f"https://me:{CANARY}@login.example/"},
         {"sasl_oauthbearer_token_endpoint_url": f"http://login.example/?secret={CANARY}"},
         {"sasl_oauthbearer_token_provider": [CANARY]},
+        {"bootstrap_servers": (f"alice:{CANARY}@localhost:9092", 5)},
+        {"bootstrap_servers": f"alice:{CANARY},x@localhost:9092"},
+        {"sasl_oauthbearer_extensions": CANARY},
         {"value_serializer": (CANARY,)},
         {"interceptors": {CANARY}},
         {"client_id": [CANARY]},
@@ -190,6 +194,57 @@ def test_lines_lost_from_a_pem_text_are_not_repeated() -> None:
     with pytest.raises(ConfigError, match="not shown") as caught:
         ProducerConfig.from_properties(f"bootstrap.servers=a:1\nssl.keystore.key={pem}")
     _assert_hidden(_shown_by(caught.value), "MIIEvQIBADANBgkqhkiG9w0BAQEF")
+
+
+PEM = f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----"
+PATHS = ("ssl_keystore_location", "ssl_truststore_location", "sasl_kerberos_keytab")
+
+
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("text", [PEM, PEM.replace("\n", " "), f"{CANARY}\n{CANARY}"])
+@pytest.mark.parametrize("kind", [None, "PEM", "PKCS12", "JKS"])
+def test_a_key_given_as_a_path_is_refused_and_not_repeated(
+    name: str, text: str, kind: str | None
+) -> None:
+    types = {"ssl_keystore_type": kind} if kind else {}
+    with pytest.raises(ConfigError, match="looks like PEM text: give it as") as caught:
+        ProducerConfig.from_options(
+            {"bootstrap_servers": HERE, "security_protocol": "SSL", name: text, **types}
+        )
+    with pytest.raises(ConfigError, match="looks like PEM text: give it as") as dotted:
+        ProducerConfig.from_kafka({"bootstrap.servers": HERE, name.replace("_", "."): text})
+
+    _assert_hidden(_shown_by(caught.value))
+    _assert_hidden(_shown_by(dotted.value))
+
+
+@pytest.mark.parametrize("name", sorted(set(kinds(ProducerConfig)) - {*SECRETS, *PATHS}))
+@pytest.mark.parametrize("wrap", [str, lambda text: (text,), lambda text: ((text,), 5)])
+def test_a_key_given_as_any_other_option_is_not_repeated(name: str, wrap: Any) -> None:
+    for make in (ProducerConfig.from_options, ProducerConfig.from_kafka):
+        try:
+            shown = repr(make({"bootstrap_servers": HERE, name: wrap(PEM)}))
+        except ConfigError as error:
+            shown = _shown_by(error)
+        _assert_hidden(shown)
+
+
+def test_a_key_given_as_a_class_or_as_a_file_name_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as as_class:
+        ProducerConfig.from_kafka({"bootstrap.servers": HERE, "key.serializer": f"{PEM}."})
+    with pytest.raises(ConfigError) as as_file:
+        ProducerConfig.from_properties(Path(PEM))
+
+    _assert_hidden(_shown_by(as_class.value))
+    _assert_hidden(_shown_by(as_file.value))
+
+
+def test_the_fragment_and_the_query_of_an_endpoint_are_cut_off() -> None:
+    for text in (f"https://h/t#{CANARY}", f"https://h/t?{CANARY}", f"https://h/t#?{CANARY}"):
+        config = ProducerConfig(bootstrap_servers=HERE, sasl_oauthbearer_token_endpoint_url=text)
+
+        assert "sasl_oauthbearer_token_endpoint_url='https://h/t'" in repr(config)
+        _assert_hidden(repr(config))
 
 
 @given(

@@ -78,6 +78,20 @@ def test_a_java_key_store_is_refused_with_the_command_that_converts_it() -> None
     )
 
 
+def test_a_store_of_an_unknown_name_is_one_that_kafka_takes_for_jks() -> None:
+    with pytest.raises(ConfigError) as caught:
+        tls(ssl_truststore_location="/a/kafka.truststore", ssl_truststore_password="x")
+
+    assert str(caught.value) == (
+        "ssl_truststore_type is missing, and ssl_truststore_location='/a/kafka.truststore' does not"
+        " end like a .pem or .p12 file: set ssl_truststore_type to 'PEM' or 'PKCS12'. Kafka takes"
+        " such a file for a JKS store, which only the JVM reads; if it is one, convert it with\n"
+        "    keytool -importkeystore -srckeystore /a/kafka.truststore -srcstoretype JKS"
+        " -destkeystore /a/kafka.truststore.p12 -deststoretype PKCS12\n"
+        "and set ssl_truststore_location='/a/kafka.truststore.p12'"
+    )
+
+
 @pytest.mark.skipif(shutil.which("keytool") is None, reason="keytool is part of a JDK")
 def test_that_command_makes_a_store_that_is_accepted(tmp_path: Path) -> None:
     store = tmp_path / "me.jks"
