@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from kafka_aio.errors import ProtocolError, UnsupportedVersion
 from kafka_aio.protocol.layout import Layout, Part, Reader
@@ -158,7 +158,7 @@ class _Reading(_Walk):
                     raise
             return position
         assert part.struct is not None
-        index, position = self._skip(compile_reader(part.struct), count, position, end)
+        index, position = self._skip(_item_reader(part.struct), count, position, end)
         while index < count:
             with self.at(f"[{index}]"):
                 position = self.struct(part.struct, position, end)
@@ -176,6 +176,16 @@ class _Reading(_Walk):
                 return index, position
             position = stop
         return max(count, 0), position
+
+
+_ITEM_READERS: Final[dict[tuple[type, int, bool], Reader]] = {}
+
+
+def _item_reader(layout: Layout) -> Reader:
+    key = (layout.cls, layout.version, layout.flexible)
+    if key not in _ITEM_READERS:
+        _ITEM_READERS[key] = compile_reader(layout)
+    return _ITEM_READERS[key]
 
 
 class _NotInThisVersion(Exception):
