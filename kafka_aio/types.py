@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from base64 import urlsafe_b64decode
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 
 class TopicPartition(NamedTuple):
@@ -116,3 +119,60 @@ class SubscriptionPattern:
     """A pattern of topic names in RE2 syntax, which the broker matches itself (KIP-848)."""
 
     pattern: str
+
+
+_BEARER = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750
+_LATEST = 100_000_000_000  # the year 5138; in milliseconds, 1973
+
+
+@dataclass(frozen=True, slots=True)
+class BearerToken:
+    """A token for SASL/OAUTHBEARER. Its `repr` does not show it.
+
+    Raises:
+        ValueError: The value is no bearer token, or a time is not in seconds since 1970.
+    """
+
+    value: str = field(repr=False)
+    expires_at: float | None = None
+    """Its end, in seconds since 1970; None where that is not known: then it is kept for ever."""
+    issued_at: float | None = None
+    """Its beginning, from which its life is counted; None means the moment that we got it."""
+
+    def __post_init__(self) -> None:
+        if not _BEARER.fullmatch(self.value):
+            raise ValueError(
+                "a bearer token has letters, digits and ._~+/-= in it, no spaces or line ends"
+            )
+        # Of a str that hides itself (`Secret`) this is the text.
+        object.__setattr__(self, "value", str.__str__(self.value))
+        for name in ("expires_at", "issued_at"):
+            given = getattr(self, name)
+            if given is not None and not _is_time(given):
+                raise ValueError(f"{name} of a token is a number of seconds since 1970, or None")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A token with the times that it has in itself, if it is a JWT; nothing else is checked.
+
+        Raises:
+            ValueError: The text is no bearer token.
+        """
+        claims = _claims(text)
+        times = (claims.get("exp"), claims.get("iat"))
+        return cls(text, *(time if _is_time(time) else None for time in times))
+
+
+def _is_time(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < _LATEST  # type: ignore[operator]  # it is a number
+
+
+def _claims(text: str) -> dict[str, Any]:
+    """What a JWT says of itself; nothing where the text is none."""
+    parts = text.split(".")
+    try:
+        found = json.loads(urlsafe_b64decode(parts[1] + "==")) if len(parts) == 3 else {}
+    except (ValueError, RecursionError):  # not base64, not UTF-8, not JSON, or nested for ever
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import json
 import pickle
+from base64 import urlsafe_b64encode
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kafka_aio.config import Secret
 from kafka_aio.types import (
+    BearerToken,
     ConsumerGroupMetadata,
     Node,
     OffsetAndMetadata,
@@ -25,6 +32,7 @@ VALUES = [
     PartitionInfo("orders", 3, Node(1, "localhost", 9092)),
     ConsumerGroupMetadata("billing", 4, "m-1"),
     SubscriptionPattern("orders-.*"),
+    BearerToken("eyJ.abc.def", 1_700_000_000.0, 1_600_000_000.0),
 ]
 
 
@@ -72,3 +80,76 @@ def test_a_negative_offset_cannot_be_committed() -> None:
 
 def test_timestamp_types_are_the_numbers_of_the_wire() -> None:
     assert [int(kind) for kind in TimestampType] == [-1, 0, 1]
+
+
+def _jwt(payload: bytes) -> str:
+    return f"eyJ.{urlsafe_b64encode(payload).decode().rstrip('=')}.c2ln"
+
+
+def test_a_bearer_token_does_not_show_itself() -> None:
+    token = BearerToken("Canary", expires_at=5.0)
+
+    assert repr(token) == str(token) == "BearerToken(expires_at=5.0, issued_at=None)"
+
+
+def test_a_bearer_token_of_a_secret_has_its_text() -> None:
+    assert f"{BearerToken(Secret('abc')).value}" == "abc"
+    assert f"{BearerToken.parse(Secret('abc')).value}" == "abc"
+
+
+@pytest.mark.parametrize(
+    "value", ["", "a b", "a\n", " a", "a\x01auth=Bearer b", "=", "a=b", "\xe9"]
+)
+def test_what_is_no_bearer_token_is_refused_and_not_repeated(value: str) -> None:
+    with pytest.raises(ValueError, match="a bearer token") as caught:
+        BearerToken(value)
+
+    assert (
+        str(caught.value)
+        == "a bearer token has letters, digits and ._~+/-= in it, no spaces or line ends"
+    )
+
+
+@pytest.mark.parametrize("time", [-1.0, True, "5", float("nan"), float("inf"), 1_700_000_000_000])
+@pytest.mark.parametrize("name", ["expires_at", "issued_at"])
+def test_a_time_of_a_token_that_is_not_in_seconds_is_refused(name: str, time: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name} of a token is a number of seconds since 1970"):
+        BearerToken("abc", **{name: time})
+
+
+def test_a_jwt_has_its_times_in_itself() -> None:
+    text = _jwt(b'{"exp": 1700000000, "iat": 1600000000.5, "sub": "me"}')
+
+    assert BearerToken.parse(text) == BearerToken(text, 1_700_000_000, 1_600_000_000.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "opaque",
+        "two.parts",
+        "a.b.c.d",
+        "a.!.c".replace("!", "_"),
+        _jwt(b"[]"),
+        _jwt(b"nonsense"),
+        _jwt(b"\xff\xfe"),
+        _jwt(b"[" * 50_000),
+        _jwt(b'{"exp": "1700000000", "iat": true}'),
+        _jwt(b'{"exp": 1e400, "iat": NaN}'),
+        _jwt(json.dumps({"exp": 10**400}).encode()),
+        _jwt(b'{"exp": 1700000000000}'),
+        _jwt(b'{"exp": -1}'),
+    ],
+)
+def test_a_text_that_does_not_tell_its_times_is_a_token_without_them(text: str) -> None:
+    assert BearerToken.parse(text) == BearerToken(text)
+
+
+@given(st.text() | st.binary().map(_jwt))
+def test_any_text_is_a_token_or_refused(text: str) -> None:
+    try:
+        found = BearerToken.parse(text).value
+    except ValueError:
+        found = ""
+
+    assert found in (text, "")

@@ -1,0 +1,1 @@
+"""Sockets: the only place that has them. Connections, their security, and the way to a node."""

@@ -1,0 +1,1 @@
+"""Kerberos for real: a KDC of our own on loopback, and an Apache Kafka that trusts it."""
