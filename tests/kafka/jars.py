@@ -12,7 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-VERSION = os.environ.get("KAFKA_AIO_KAFKA_VERSION", "4.3.1")
+# The newest of each line that we run against; any other version is asked for by its whole name.
+NEWEST = {"4.3": "4.3.1", "4.0": "4.0.2", "3.9": "3.9.2"}
+_wanted = os.environ.get("KAFKA_AIO_KAFKA_VERSION", "4.3")
+VERSION = NEWEST.get(_wanted, _wanted)
 
 _POM = """\
 <project>
@@ -31,7 +34,7 @@ _RELOAD4J = [("org.slf4j", "slf4j-reload4j", "1.7.36")]
 
 
 class JarsMissing(Exception):
-    """The jars are not in the cache and could not be fetched; the message says what to install."""
+    """The jars are not in the cache and could not be fetched; the message, a line, says why."""
 
 
 def cache() -> Path:
@@ -82,7 +85,10 @@ def _fetch(version: str, scratch: Path) -> None:
         command + options, cwd=scratch, capture_output=True, text=True, timeout=600, check=False
     )
     if done.returncode:
-        raise JarsMissing(f"Maven could not fetch Kafka {version}:\n{done.stdout[-2000:]}")
+        why = next(
+            (line for line in done.stdout.splitlines() if "ERROR" in line), "no reason given"
+        )
+        raise JarsMissing(f"Maven could not fetch Kafka {version}: {why}")
 
 
 def main() -> None:

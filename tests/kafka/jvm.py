@@ -14,7 +14,8 @@ QUICK = (
     *("-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"),
 )
 
-# log4j 2 for Kafka 4, log4j 1 (reload4j) for Kafka 3.
+# log4j 2 for Kafka 4, log4j 1 (reload4j) for Kafka 3. A node that waits for the others would fill
+# the log with its attempts.
 _LOG4J2 = """\
 rootLogger.level = WARN
 rootLogger.appenderRef.c.ref = c
@@ -23,6 +24,8 @@ appender.c.name = c
 appender.c.target = SYSTEM_ERR
 appender.c.layout.type = PatternLayout
 appender.c.layout.pattern = %d %p %c %m%n
+logger.n.name = org.apache.kafka.clients.NetworkClient
+logger.n.level = ERROR
 """
 _LOG4J = """\
 log4j.rootLogger=WARN, c
@@ -30,6 +33,7 @@ log4j.appender.c=org.apache.log4j.ConsoleAppender
 log4j.appender.c.target=System.err
 log4j.appender.c.layout=org.apache.log4j.PatternLayout
 log4j.appender.c.layout.ConversionPattern=%d %p %c %m%n
+log4j.logger.org.apache.kafka.clients.NetworkClient=ERROR
 """
 
 
@@ -38,7 +42,7 @@ class ToolFailed(Exception):
 
 
 def command(
-    main: str, *arguments: str, scratch: Path, heap: Sequence[str] = ("-Xmx256m",)
+    main: str, *arguments: str, scratch: Path, options: Sequence[str] = ("-Xmx256m",)
 ) -> list[str]:
     """The command line that runs a main class, or a `.java` file, with Kafka's jars around it."""
     file = scratch / "log4j2.properties"
@@ -49,7 +53,7 @@ def command(
         f"-Dlog4j2.configurationFile={file}",
         f"-Dlog4j.configuration=file:{scratch / 'log4j.properties'}",
     ]
-    return ["java", *QUICK, *heap, *logging, main, *arguments]
+    return ["java", *QUICK, *options, *logging, main, *arguments]
 
 
 def environment() -> dict[str, str]:

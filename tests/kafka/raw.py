@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import ssl
 import struct
 from collections.abc import Iterable
 from types import TracebackType
@@ -22,8 +23,12 @@ _LENGTH = struct.Struct(">i")
 class RawConnection:
     """Speaks our protocol layer to a broker, with nothing of our network layer in between."""
 
-    def __init__(self, host: str, port: int, *, timeout: float = 20) -> None:
+    def __init__(
+        self, host: str, port: int, *, timeout: float = 20, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._socket = socket.create_connection((host, port), timeout=timeout)
+        if tls is not None:  # which takes the socket over, and closes it when it fails
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         self._correlation_ids = itertools.count(1)
         self._versions: BrokerVersions | None = None
 

@@ -46,6 +46,29 @@ class Fetched(NamedTuple):
     last_stable_offset: int
 
 
+def create_topic(
+    connection: RawConnection,
+    purpose: str,
+    partitions: int = 1,
+    *,
+    replicas: int = 1,
+    configs: Mapping[str, str] | None = None,
+) -> tuple[str, Uuid]:
+    """The name and the id of a new topic, which may not have its leaders yet."""
+    wanted = CreatableTopic(
+        name=f"{purpose}-{next(_numbers)}",
+        num_partitions=partitions,
+        replication_factor=replicas,
+        assignments=[],
+        configs=[
+            CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
+        ],
+    )
+    (created,) = connection.send(CreateTopicsRequest(topics=[wanted])).topics
+    assert created.error_code == 0, created
+    return created.name, created.topic_id
+
+
 class Topic:
     """A topic of its own for one test or one module; its name begins with what it is for."""
 
@@ -62,21 +85,9 @@ class Topic:
         partitions: int = 1,
         configs: Mapping[str, str] | None = None,
     ) -> Topic:
-        """Create it, and wait until each partition has a leader that serves."""
-        name = f"{purpose}-{next(_numbers)}"
-        wanted = CreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=1,
-            assignments=[],
-            configs=[
-                CreatableTopicConfig(name=key, value=value)
-                for key, value in (configs or {}).items()
-            ],
-        )
-        (created,) = connection.send(CreateTopicsRequest(topics=[wanted])).topics
-        assert created.error_code == 0, created
-        topic = cls(connection, name, created.topic_id)
+        """Create it on a Kafka of one node, and wait until each partition has a leader."""
+        name, topic_id = create_topic(connection, purpose, partitions, configs=configs)
+        topic = cls(connection, name, topic_id)
         deadline = time.monotonic() + 20
         while not topic._is_served(partitions):
             assert time.monotonic() < deadline, f"{name} has no leader"
