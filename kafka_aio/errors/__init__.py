@@ -4,6 +4,7 @@ from kafka_aio.errors.broker import *  # noqa: F403 - its 134 classes are listed
 from kafka_aio.errors.tree import AuthenticationError as AuthenticationError
 from kafka_aio.errors.tree import BrokerError as BrokerError
 from kafka_aio.errors.tree import ConfigError as ConfigError
+from kafka_aio.errors.tree import CorrelationIdError as CorrelationIdError
 from kafka_aio.errors.tree import CorruptRecord as CorruptRecord
 from kafka_aio.errors.tree import KafkaConnectionError as KafkaConnectionError
 from kafka_aio.errors.tree import KafkaError as KafkaError

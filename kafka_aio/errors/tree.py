@@ -15,7 +15,13 @@ from typing import Any
 
 
 class KafkaError(Exception):
-    """Whatever this library raises on purpose."""
+    """Whatever this library raises on purpose.
+
+    Attributes:
+        indefinite: The request may have been carried out although it failed: it was on its way.
+    """
+
+    indefinite: bool = False
 
 
 class ConfigError(KafkaError, ValueError):
@@ -36,6 +42,10 @@ class KafkaTimeoutError(KafkaError, TimeoutError):
 
 class ProtocolError(KafkaError):
     """The peer sent bytes that cannot be accepted."""
+
+
+class CorrelationIdError(ProtocolError):
+    """An answer came that belongs to no request, or out of turn."""
 
 
 class CorruptRecord(ProtocolError):
