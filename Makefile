@@ -69,7 +69,7 @@ $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
 
 ## -- checking --------------------------------------------------------------------------------------------------------
 
-.PHONY: test check test-fast test-here test-installed test-pure test-pythons lint type format fuzz sanitize
+.PHONY: test check test-fast test-here test-faults test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz sanitize
 test:                          ## style, types and every test: all that CI runs, with a time per part
 	@rm -f $(TIMES)
 	@for part in setup lint type test-installed fuzz test-here; do \
@@ -80,8 +80,17 @@ check: test                    ## the same, by its other name
 test-fast: build $(STAMPS)/test ## the tests that need neither Kafka nor another environment, in under two minutes
 	$(PY) -m pytest -n auto -m "not kafka" --ignore tests/packaging --ignore tests/interop
 
-test-here: setup               ## every test, on the Python of .venv
+test-here: setup               ## every test, on the Python of .venv (KAFKA_AIO_LOOP=asyncio or uvloop: async ones on that loop alone)
 	$(PY) -m pytest -n auto
+
+test-faults: setup             ## cuts, delays and lost answers between the client and real Kafka (part of `make test`)
+	$(PY) -m pytest tests/broker/test_faults.py -n 0
+
+test-containers: $(STAMPS)/test ## other versions of Kafka and other brokers, in Docker; not part of `make test`
+	$(PY) -m pytest tests/containers -n 0
+
+test-kerberos: setup           ## GSSAPI, with a KDC and the gssapi extra where they are there; not part of `make test`
+	$(PY) -m pytest tests/kerberos -n 0 -rs
 
 test-installed: $(STAMPS)/test ## the next two, side by side
 	@$(PY) tools/test_installed.py twin $(OTHER_PYTHONS)
@@ -113,17 +122,20 @@ sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: m
 
 ## -- showing ---------------------------------------------------------------------------------------------------------
 
-.PHONY: demo bench bench-codec bench-protocol dist
+.PHONY: demo bench bench-codec bench-protocol bench-net dist
 demo: build                    ## see it work: sets itself up and ends by itself
 	@$(PY) examples/demo.py
 
-bench: bench-codec bench-protocol ## all benchmarks, beside the peers
+bench: bench-codec bench-protocol bench-net ## all benchmarks, beside the peers
 
 bench-codec: build $(STAMPS)/test ## record batches: ratios to aiokafka, in benchmarks/results/codec.json
 	$(PY) -m benchmarks.codec
 
 bench-protocol: build $(STAMPS)/test ## messages: ratios to kio, in benchmarks/results/protocol.json
 	$(PY) -m benchmarks.protocol
+
+bench-net: build $(STAMPS)/test ## frames over a connection: ratios to a bare asyncio protocol, in benchmarks/results/net.json
+	$(PY) -m benchmarks.net
 
 dist: $(STAMPS)/test           ## sdist and wheel in dist/
 	rm -rf dist

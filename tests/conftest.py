@@ -6,13 +6,12 @@ import os
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.kafka import cluster, jars
+pytest_plugins = ["tests.kafka.fixtures", "tests.loops"]
 
 # CI repeats what was seen on a desk; `make fuzz` is where new inputs are looked for.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None)
@@ -22,59 +21,25 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
-@pytest.fixture(scope="session")
-def kafka_libs() -> Path:
-    """The folder with Apache Kafka's jars. With CI set, their absence is a failure."""
-    try:
-        return jars.libs()
-    except jars.JarsMissing as missing:
-        if os.environ.get("CI"):
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
-
-
-@pytest.fixture(scope="session")
-def kafka(kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[cluster.Cluster]:
-    """A real Apache Kafka of one node, for all tests of this process marked `kafka`."""
-    with cluster.running(tmp_path_factory.mktemp("kafka")) as running:
-        yield running
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "kafka_libs" in getattr(item, "fixturenames", ()):
-            item.add_marker("kafka")
-            if not item.get_closest_marker("timeout"):  # the first one bears the start
-                item.add_marker(pytest.mark.timeout(cluster.START_SECONDS + 60))
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Deal out whole files, so that what a module builds is built once; `interop` is one piece.
+    """Deal out whole files, so that what a module builds is built once.
 
-    So there is one broker, and one build of the sdist: two in one checkout remove each other's
-    files. `--dist loadgroup` would do, but xdist 3.8 cannot write its groups into the ids of
-    pytest 9.2.
+    `interop` is one piece and `broker` another: each has its Kafka, and there is one build of the
+    sdist: two in one checkout remove each other's files. `--dist loadgroup` would do, but xdist
+    3.8 cannot write its groups into the ids of pytest 9.2.
     """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = lambda nodeid: (
-        "interop" if nodeid.startswith("tests/interop/") else nodeid.partition("::")[0]
-    )
+    scheduler._split_scope = _piece
     return scheduler
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    running = getattr(item, "funcargs", {}).get("kafka")
-    if report.failed and isinstance(running, cluster.Cluster):
-        report.sections.append(("the end of Kafka's log", running.log()))
-    return report
+def _piece(nodeid: str) -> str:
+    pieces = ("tests/interop/", "tests/broker/")
+    whole = (folder for folder in pieces if nodeid.startswith(folder))
+    return next(whole, nodeid.partition("::")[0])
 
 
 class TimePerPart:

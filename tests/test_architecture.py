@@ -18,7 +18,7 @@ from tools.check_stubs import PAIRS
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("kafka_aio", "spark_connector")
 HAND_WRITTEN = (*PACKAGES, "benchmarks", "examples", "tests", "tools")
-EXTRAS = ("pyarrow", "pyspark", "uvloop")
+EXTRAS = ("cryptography", "gssapi", "h11", "pyarrow", "pyspark", "uvloop")
 NEED_AN_EXTRA = ("kafka_aio.records.arrow",)
 
 DESIGN = (ROOT / "docs" / "design.md").read_text()

@@ -1,4 +1,4 @@
-"""Runs the unit tests on the product as it installs from its sdist, away from the checkout.
+"""Runs unit and network tests on the product as its sdist installs, away from the checkout.
 
     python tools/test_installed.py twin         an install without a compiler: plain Python
     python tools/test_installed.py 3.12 3.13    the other Pythons, where they can be run
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 REQUIREMENTS = ROOT / "requirements" / "unit.txt"
 # What is compared with Java or kio does not depend on the Python: once, in the checkout, is enough.
 KIO = "tests/unit/protocol/test_kio.py"
-PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "tests/unit", "--ignore", KIO]
+PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "tests/unit", "tests/net", "--ignore", KIO]
 CODEC = "from kafka_aio import codec_info; print(i := codec_info()); assert i.compiled is {}"
 
 
