@@ -37,6 +37,7 @@ from kafka_aio.config.option import (
     unset,
 )
 from kafka_aio.errors import ConfigError
+from kafka_aio.types import BearerToken
 
 
 class KafkaConfigWarning(UserWarning):
@@ -49,7 +50,7 @@ class TlsContext(Protocol):
     def wrap_bio(self, *arguments: Any, **options: Any) -> Any: ...
 
 
-TokenProvider = Callable[[], Awaitable[Any]]
+TokenProvider = Callable[[], Awaitable[str | BearerToken]]
 
 _Socket = Annotated[int, Int(-1, INT32, unit=" of bytes")]
 _Extensions = Several(Thing("a pair of str", lambda pair: _is_pair_of_str(pair)))
@@ -105,10 +106,10 @@ class ClientConfig:
     """How long a connection may take to be ready; it doubles with each failure."""
     socket_connection_setup_timeout_max_ms: LongMilliseconds = 30_000
     """The longest such time."""
-    send_buffer_bytes: _Socket = 131_072
-    """The socket's buffer for sending; -1 leaves it to the system."""
-    receive_buffer_bytes: _Socket = 65_536
-    """The socket's buffer for receiving; -1 leaves it to the system."""
+    send_buffer_bytes: _Socket = -1
+    """The socket's buffer for sending; -1 leaves it to the system, which lets it grow."""
+    receive_buffer_bytes: _Socket = -1
+    """The socket's buffer for receiving; -1 leaves it to the system, which lets it grow."""
     receive_max_bytes: Annotated[int, Int(1_024, INT32, unit=" of bytes")] = 100 * 2**20
     """The largest answer that is accepted; a longer one closes the connection. Not in Kafka."""
 
@@ -175,7 +176,7 @@ class ClientConfig:
     sasl_oauthbearer_token_provider: Annotated[
         TokenProvider | None, Thing("an async function without arguments")
     ] = None
-    """An async function that returns a bearer token. Not in Kafka."""
+    """An async function that returns a bearer token: a str or a `BearerToken`. Not in Kafka."""
     sasl_oauthbearer_token_endpoint_url: Annotated[str | None, security.Endpoint()] = None
     """Where tokens are fetched from (OpenID Connect, client credentials): https, or this host."""
     sasl_oauthbearer_client_credentials_client_id: Name = None

@@ -90,8 +90,6 @@ class ProducerConfig(ClientConfig):
     """How often a batch is sent again; better left alone, delivery_timeout_ms ends it."""
     metadata_max_idle_ms: Annotated[int, Int(5_000, INT64)] = 300_000
     """After how long a topic that nothing is sent to is forgotten."""
-    receive_buffer_bytes: Annotated[int, Int(-1, INT32, unit=" of bytes")] = 32_768
-    """The socket's buffer for receiving; -1 leaves it to the system."""
 
     __replace__ = ClientConfig.replace
 

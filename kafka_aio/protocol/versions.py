@@ -37,6 +37,7 @@ class BrokerVersions:
         """
         self._ranges = dict(ranges)
         self._unstable = unstable
+        self._picked: dict[type[Request[Any]], int] = {}
 
     def __repr__(self) -> str:
         return f"<BrokerVersions of {len(self._ranges)} APIs>"
@@ -58,6 +59,13 @@ class BrokerVersions:
         Raises:
             UnsupportedVersion: They have none in common.
         """
+        if at_most is not None:
+            return self._pick(cls, at_most)
+        if cls not in self._picked:
+            self._picked[cls] = self._pick(cls, None)
+        return self._picked[cls]
+
+    def _pick(self, cls: type[Request[Any]], at_most: int | None) -> int:
         schema = schema_of(cls)
         first, last = schema.versions if self._unstable else schema.stable_versions
         api = schema.name.removesuffix("Request")

@@ -1,0 +1,351 @@
+"""The way to a node: routes requests, follows the cluster, and begins again when it is lost.
+
+A request goes to a node by its id, to any node, to the controller, or to a coordinator. What an
+answer means is the caller's business, and so is trying again: here only a request that was never
+sent goes to another node, where any node will do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Collection
+from functools import partial
+from math import inf
+from typing import Final, TypeVar
+
+import anyio
+
+from kafka_aio.backoff import Backoff
+from kafka_aio.config import ClientConfig
+from kafka_aio.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from kafka_aio.metadata import Metadata
+from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.coordinators import Coordinator, Coordinators
+from kafka_aio.net.dial import Dialer
+from kafka_aio.net.links import GENERAL, Channel, Links
+from kafka_aio.net.refresher import Refresher
+from kafka_aio.net.tasks import Stage, Tasks
+from kafka_aio.net.tokens import Tokens
+from kafka_aio.nodes import Nodes
+from kafka_aio.observability.registry import Registry
+from kafka_aio.protocol.schema import Request, schema_of
+
+R = TypeVar("R")
+
+_GRACE: Final = 0.5
+"""So much longer than one dial may `start` take, so that it can say how the dial ended."""
+
+logger = logging.getLogger(__name__)
+
+
+class Cluster:
+    """Brokers, as one client sees them. Made on the loop that it is used on.
+
+    Attributes:
+        metadata: The cluster as last seen.
+        registry: What is counted.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        tasks: Tasks,
+        *,
+        max_in_flight: int = 100,
+        registry: Registry | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        """Prepare; nothing is dialled before `start`.
+
+        Args:
+            config: The client's.
+            tasks: Its tasks, started. Closing them closes the cluster.
+            max_in_flight: How many requests a connection may have that are not answered.
+            registry: Where to count.
+            rng: Where jitter and nonces come from.
+        """
+        rng = rng or random.SystemRandom()
+        self._config = config
+        self._tasks = tasks
+        self._rng = rng
+        self._loop = asyncio.get_running_loop()
+        self._request_timeout = config.request_timeout_ms / 1000
+        retry = _backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        setup = _backoff(
+            config.socket_connection_setup_timeout_ms,
+            config.socket_connection_setup_timeout_max_ms,
+        )
+        self._setup_timeout = setup.delay(0, jitter=0)
+        self.metadata = Metadata(
+            max_age=config.metadata_max_age_ms / 1000,
+            backoff=retry,
+            rebootstrap_after=_rebootstrap_after(config),
+        )
+        self._nodes: Nodes[KafkaError] = Nodes(
+            reconnect=_backoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms),
+            setup_timeout=setup,
+            longest_throttle=self._request_timeout,
+        )
+        limits = Limits(
+            client_id=config.client_id or None,
+            max_in_flight=max_in_flight,
+            frame_timeout=self._request_timeout,
+            receive_max_bytes=config.receive_max_bytes,
+        )
+        traffic = Traffic()
+        self._tokens = Tokens(config, rng=rng) if _needs_tokens(config) else None
+        self._dialer = Dialer(config, limits, traffic, tokens=self._tokens, rng=rng)
+        self._links = Links(
+            tasks,
+            self._dialer,
+            self.metadata,
+            self._nodes,
+            max_idle=_max_idle(config),
+            rng=rng,
+        )
+        self._refresher = Refresher(
+            tasks,
+            self._links,
+            self._bootstrap_addresses,
+            may_rebootstrap=config.metadata_recovery_strategy == "rebootstrap",
+            request_timeout=self._request_timeout,
+            rng=rng,
+        )
+        self._coordinators = Coordinators(self._ask_any, self.metadata, retry, rng)
+        self.registry = registry or Registry()
+        self._latency = self.registry.histogram(
+            "request_latency_seconds", "From the call to the answer, whatever the API."
+        )
+        _register(self.registry, traffic, self._links)
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self.metadata.cluster_id}: {self._links!r}>"
+
+    async def start(self, *, timeout: float | None = None) -> None:
+        """Reach a bootstrap server and learn of the cluster.
+
+        Args:
+            timeout: Seconds for all attempts; the set-up time-out of a connection if not given.
+
+        Raises:
+            AuthenticationError: A server does not accept who we are, or we not who it is.
+            ProtocolError: None of the servers is a broker that we can speak with.
+            ConfigError: A key or trust store cannot be read.
+            KafkaConnectionError: None could be reached; names every address, and why.
+        """
+        for note in self._config.notes:
+            logger.warning("%s", note)
+        timeout = self._setup_timeout + _GRACE if timeout is None else timeout
+        deadline = self._loop.time() + timeout
+        self.metadata.bootstrap(await self._bootstrap_addresses())
+        self._tasks.spawn(self._refresher.run, name="metadata", stage=Stage.CLUSTER)
+        if self._tokens is not None:
+            keep = partial(_keep_fresh, self._tokens)
+            self._tasks.spawn(keep, name="tokens", stage=Stage.CONNECTION)
+        await self._refresher.wait_fresh(deadline=deadline)
+
+    async def send(
+        self,
+        node: int,
+        request: Request[R],
+        *,
+        channel: Channel = GENERAL,
+        timeout: float | None = None,
+        at_most: int | None = None,
+    ) -> R:
+        """The answer of one node, in the highest version that both speak.
+
+        Args:
+            node: Its id.
+            request: What to ask.
+            channel: Which connection to use.
+            timeout: Seconds for everything, connecting included; request_timeout_ms if not given.
+            at_most: The highest version to use.
+
+        Raises:
+            KafkaConnectionError: No connection, or it was lost; `indefinite` once it was sent.
+            KafkaTimeoutError: The time is over; `indefinite` once it was sent.
+            AuthenticationError: The node does not accept who we are, or we not who it is.
+            UnsupportedVersion, ProtocolError: The two sides do not understand each other.
+            StateError: The client is closed, or belongs to another loop.
+        """
+        self._tasks.check()
+        began_at = self._loop.time()
+        deadline = began_at + (self._request_timeout if timeout is None else timeout)
+        try:
+            connection = self._links.get_nowait(node, channel) or await self._connect(
+                node, channel, deadline
+            )
+            response = await connection.send(request, deadline=deadline, at_most=at_most)
+        except (KafkaConnectionError, KafkaTimeoutError):
+            self.metadata.request_refresh()
+            self._refresher.wake()
+            raise
+        now = self._loop.time()
+        self._latency.observe(now - began_at)
+        if connection.throttled_until > now:
+            self._nodes.throttled(node, connection.throttled_until - now, now=now)
+        return response
+
+    async def send_any(
+        self, request: Request[R], *, timeout: float | None = None, at_most: int | None = None
+    ) -> R:
+        """The answer of the node that has the least to do.
+
+        A request that could not be sent to one node goes to the next.
+
+        Raises:
+            KafkaError: As `send`.
+        """
+        deadline = self._loop.time() + (self._request_timeout if timeout is None else timeout)
+        while True:
+            node = await self._any_node(request, deadline)
+            left = deadline - self._loop.time()
+            try:
+                return await self.send(node, request, timeout=left, at_most=at_most)
+            except KafkaConnectionError as error:
+                if error.indefinite or self._loop.time() >= deadline:
+                    raise
+
+    async def send_to_controller(self, request: Request[R], *, timeout: float | None = None) -> R:
+        """The answer of the node that Metadata calls the controller; any, if it names none.
+
+        A KRaft cluster names one broker or another, which passes the request on.
+
+        Raises:
+            KafkaError: As `send`.
+        """
+        controller = self.metadata.controller_id
+        if controller is None or self.metadata.node(controller) is None:
+            return await self.send_any(request, timeout=timeout)
+        return await self.send(controller, request, timeout=timeout)
+
+    async def send_to_coordinator(
+        self, coordinator: Coordinator, request: Request[R], *, timeout: float | None = None
+    ) -> R:
+        """The answer of a coordinator, which is found first, on a connection of its own.
+
+        Call `coordinator_moved` if the answer says that it is not the one any more.
+
+        Raises:
+            BrokerError: The cluster does not tell us who it is.
+            KafkaError: As `send`.
+        """
+        deadline = self._loop.time() + (self._request_timeout if timeout is None else timeout)
+        node = await self._coordinators.find(coordinator, deadline=deadline)
+        channel = Channel("coordinator", coordinator.key)
+        left = deadline - self._loop.time()
+        try:
+            return await self.send(node, request, channel=channel, timeout=left)
+        except (KafkaConnectionError, KafkaTimeoutError):
+            self._coordinators.moved(coordinator)
+            raise
+
+    def coordinator_of(self, coordinator: Coordinator) -> int | None:
+        """The node of a coordinator, if it has been found."""
+        return self._coordinators.known(coordinator)
+
+    def coordinator_moved(self, coordinator: Coordinator) -> None:
+        """Look for it anew before the next request."""
+        self._coordinators.moved(coordinator)
+
+    async def connection(
+        self, node: int, channel: Channel = GENERAL, *, timeout: float | None = None
+    ) -> Connection:
+        """The connection to a node, dialled if need be: for what is to be learnt from it alone.
+
+        Raises:
+            KafkaError: As `send`.
+        """
+        self._tasks.check()
+        deadline = self._loop.time() + (self._request_timeout if timeout is None else timeout)
+        return await self._connect(node, channel, deadline)
+
+    async def refresh(self, topics: Collection[str] = (), *, timeout: float | None = None) -> None:
+        """Fetch the metadata now, and keep to these topics from now on as well.
+
+        Raises:
+            KafkaError: As `start`.
+        """
+        self._tasks.check()
+        now = self._loop.time()
+        self.metadata.want(topics, now=now)
+        deadline = now + (self._request_timeout if timeout is None else timeout)
+        await self._refresher.wait_fresh(deadline=deadline)
+
+    async def _connect(self, node: int, channel: Channel, deadline: float) -> Connection:
+        if self.metadata.node(node) is None:
+            # It may be back, or be known again once we have begun again from the bootstrap servers.
+            await self._refresher.wait_fresh(deadline=deadline)
+        return await self._links.get(node, channel, deadline=deadline)
+
+    async def _any_node(self, request: Request[R], deadline: float) -> int:
+        """The node to ask; waits while all of them rest."""
+        while True:
+            choice = self._links.least_loaded(list(self.metadata.nodes))
+            if choice.node is not None:
+                return choice.node
+            if choice.wait_until >= deadline:
+                api = schema_of(type(request)).name.removesuffix("Request")
+                raise KafkaTimeoutError(f"{api}: no node can be asked; {self._refresher.reasons()}")
+            await asyncio.sleep(choice.wait_until - self._loop.time())
+
+    async def _ask_any(self, request: Request[R], timeout: float) -> R:
+        return await self.send_any(request, timeout=timeout)
+
+    async def _bootstrap_addresses(self) -> list[tuple[str, int]]:
+        addresses = self._config.bootstrap_addresses
+        if self._config.client_dns_lookup == "use_all_dns_ips":
+            return addresses
+        return [
+            (name, port)
+            for host, port in addresses
+            for name in await self._dialer.canonical_names(host, port)
+        ]
+
+
+def _backoff(first_ms: int, longest_ms: int) -> Backoff:
+    return Backoff(first_ms / 1000, longest_ms / 1000)
+
+
+def _rebootstrap_after(config: ClientConfig) -> float:
+    if config.metadata_recovery_strategy == "none":
+        return inf
+    return config.metadata_recovery_rebootstrap_trigger_ms / 1000
+
+
+def _max_idle(config: ClientConfig) -> float:
+    idle_ms = config.connections_max_idle_ms
+    return inf if idle_ms < 0 else idle_ms / 1000
+
+
+def _needs_tokens(config: ClientConfig) -> bool:
+    is_sasl = config.security_protocol.startswith("SASL")
+    return is_sasl and config.sasl_mechanism == "OAUTHBEARER"
+
+
+async def _keep_fresh(tokens: Tokens) -> None:
+    try:
+        await tokens.keep_fresh()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await tokens.aclose()
+
+
+def _register(registry: Registry, traffic: Traffic, links: Links) -> None:
+    """What the connections count is read when somebody looks."""
+    counted: dict[str, tuple[str, Callable[[], float]]] = {
+        "requests": ("Requests sent.", lambda: traffic.requests),
+        "answers": ("Answers received.", lambda: traffic.answers),
+        "answers_dropped": ("Answers to cancelled requests.", lambda: traffic.dropped),
+        "bytes_out": ("Bytes of requests.", lambda: traffic.bytes_out),
+        "bytes_in": ("Bytes received.", lambda: traffic.bytes_in),
+        "throttled_seconds": ("Time that brokers asked us to pause.", lambda: traffic.throttled),
+        "connections_opened": ("Connections that became ready.", lambda: links.opened),
+        "connections_failed": ("Dials without success.", lambda: links.failed),
+    }
+    for name, (text, read) in counted.items():
+        registry.counter(name, text, read=read)
+    registry.gauge("connections", "Connections that are ready.", read=lambda: len(links))

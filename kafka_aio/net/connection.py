@@ -1,0 +1,480 @@
+"""A connection to one broker: an asyncio protocol around `wire`.
+
+    connecting --connection_made--> open --close, overdue, lost, nonsense--> closed
+
+`dial` makes connections; `cluster` owns them. What is sent waits for its turn, first come first
+served, while there are as many requests in flight as allowed, the socket is full, the broker has
+asked for a pause (KIP-219), or the connection authenticates itself anew (KIP-368).
+
+Each request has its deadline. One that passes in the queue ends that request alone. One that passes
+in flight ends the connection, and with it all requests in flight: what has become of them is not
+known (`indefinite`). A cancelled request leaves the connection as it is; its answer is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final, TypeVar, cast
+
+from kafka_aio.errors import (
+    AuthenticationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnsupportedVersion,
+)
+from kafka_aio.net import tls
+from kafka_aio.protocol.messages.api_versions import ApiVersionsResponse
+from kafka_aio.protocol.schema import Buffer, Request, schema_of
+from kafka_aio.protocol.versions import BrokerVersions
+from kafka_aio.protocol.wire import Answer, Wire
+
+R = TypeVar("R")
+
+LARGE: Final = 64 * 1024
+"""From so many bytes on, a request is not copied to be written with one system call."""
+
+UNTAKEN_LIMIT: Final = 4 * 1024 * 1024
+"""Reading pauses while more bytes of answers than this wait for the tasks that asked for them."""
+
+CLOSE_SECONDS: Final = 1.0
+"""How long a closing connection may take to write what it has and to say goodbye (TLS)."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a connection is held to."""
+
+    client_id: str | None = None
+    max_in_flight: int = 100
+    frame_timeout: float = 30.0
+    """How long a frame may take from its first byte to its last, and a throttle at most."""
+    receive_max_bytes: int = 100 * 2**20
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What has gone over connections. One is shared by all of a client."""
+
+    requests: int = 0
+    answers: int = 0
+    dropped: int = 0
+    """Answers to requests that were cancelled."""
+    bytes_out: int = 0
+    bytes_in: int = 0
+    throttled: float = 0.0
+    """Seconds that brokers have asked us to pause."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Requests out, answers in, in the same order."""
+
+    def __init__(
+        self, host: str, port: int, limits: Limits, traffic: Traffic | None = None
+    ) -> None:
+        """Make the protocol for `loop.create_connection`.
+
+        Args:
+            host: The broker, as it was named to us.
+            port: Its port.
+            limits: What it is held to.
+            traffic: What to count in.
+        """
+        self.host = host
+        self.port = port
+        self.peer = address_text(host, port)
+        self.versions = BrokerVersions({})
+        """What the broker speaks; `dial` asks for it."""
+        self.api_versions: ApiVersionsResponse | None = None
+        self.renew_at = inf
+        """When to authenticate anew, so that the broker does not close it (KIP-368)."""
+        self.was_closed_by_us = False
+        """Whether it ended because nobody needed it any more."""
+        self.idle_since = inf
+        """Since when nothing is in flight; infinity while something is."""
+        self.throttled_until = 0.0
+        self._limits = limits
+        self._traffic = traffic if traffic is not None else Traffic()
+        self._loop = asyncio.get_running_loop()
+        self._wire: Wire[asyncio.Future[Answer[Any]]] = Wire(
+            client_id=limits.client_id, frame_timeout=limits.frame_timeout
+        )
+        self._transport: asyncio.Transport | None = None
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+        self._error: KafkaError | None = None
+        self._queue: deque[asyncio.Event] = deque()  # what wakes each who waits for its turn
+        self._is_full = False
+        self._joins = False
+        self._is_exclusive = False
+        self._untaken = 0
+        self._is_reading = True
+        self._timer: asyncio.TimerHandle | None = None
+        self._throttle_timer: asyncio.TimerHandle | None = None
+
+    def __repr__(self) -> str:
+        state = "open" if self.is_open else f"closed: {self._error}" if self._error else "closed"
+        return f"<Connection to {self.peer}: {self._wire.in_flight} in flight, {state}>"
+
+    @property
+    def is_open(self) -> bool:
+        # A transport that failed tells us a turn later, and until then takes what it will not send.
+        transport = self._transport
+        return transport is not None and self._error is None and not transport.is_closing()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that wait for their answer, or for their turn."""
+        return self._wire.in_flight + len(self._queue)
+
+    @property
+    def error(self) -> KafkaError | None:
+        """Why it was closed."""
+        return self._error
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        return self._transport
+
+    def trust(self) -> None:
+        """From now on the peer is a broker that we know: accept what brokers send."""
+        self._wire.limit = self._limits.receive_max_bytes
+
+    def version_of(self, cls: type[Request[Any]], *, at_most: int | None = None) -> int:
+        """The highest version of a request that both sides speak.
+
+        Raises:
+            UnsupportedVersion: They have none in common.
+            KafkaConnectionError: The connection is lost.
+        """
+        self._check_open()
+        try:
+            return self.versions.pick(cls, at_most=at_most)
+        except UnsupportedVersion as error:
+            raise UnsupportedVersion(f"{self.peer}: {error}") from None
+
+    async def send(self, request: Request[R], *, deadline: float, at_most: int | None = None) -> R:
+        """The broker's answer, in the highest version that both speak.
+
+        Args:
+            request: What to ask.
+            deadline: Until which time of the loop the answer must be here.
+            at_most: The highest version to use.
+
+        Raises:
+            UnsupportedVersion: There is no version in common, or it has no place for a value.
+            KafkaTimeoutError: The time is over; `indefinite` if it was sent before.
+            KafkaConnectionError: The connection is lost; `indefinite` if it was sent before.
+            ProtocolError: The answer makes no sense; the connection is closed.
+        """
+        version = self.version_of(type(request), at_most=at_most)
+        await self._wait_turn(request, deadline)
+        return await self.exchange(request, version, deadline=deadline)
+
+    async def post(self, request: Request[Any], *, deadline: float) -> None:
+        """Send what the broker does not answer: a Produce with acks=0.
+
+        Raises:
+            UnsupportedVersion, KafkaTimeoutError, KafkaConnectionError: As `send`.
+        """
+        version = self.version_of(type(request))
+        await self._wait_turn(request, deadline)
+        self._write(self._wire.post(request, version))
+        if self._wire.in_flight == 0:
+            self.idle_since = self._loop.time()
+
+    async def exchange(self, request: Request[R], version: int, *, deadline: float) -> R:
+        """Ask out of turn, in a given version: for the handshake.
+
+        Raises:
+            KafkaTimeoutError, KafkaConnectionError, ProtocolError: As `send`.
+        """
+        answer = await self.raw_exchange(request, version, deadline=deadline)
+        try:
+            response = cast(R, answer.decode())
+        except ProtocolError as error:
+            self.close(ProtocolError(f"{self.peer}: {error}"))
+            raise self._lost(indefinite=True) from error
+        self._honour_throttle(getattr(response, "throttle_time_ms", 0))
+        return response
+
+    async def raw_exchange(
+        self, request: Request[R], version: int, *, deadline: float
+    ) -> Answer[asyncio.Future[Any]]:
+        """As `exchange`, but the answer is not decoded: for ApiVersions, which may refuse."""
+        self._check_open()
+        now = self._loop.time()
+        waiter: asyncio.Future[Answer[Any]] = self._loop.create_future()
+        self._write(self._wire.send(request, version, waiter, now=now, deadline=deadline))
+        self.idle_since = inf
+        self._arm(deadline)
+        logger.debug("sent %s v%d to %s", type(request).__name__, version, self.peer)
+        try:
+            answer = await waiter
+        except asyncio.CancelledError:
+            self._forget(waiter)
+            raise
+        self._take(answer)
+        return answer
+
+    async def wait_closed(self, *, until: float = inf) -> bool:
+        """Wait for its end, but no longer than that. True if it has ended."""
+        try:
+            async with asyncio.timeout_at(None if until == inf else until):
+                await asyncio.shield(self._closed)
+        except TimeoutError:
+            return False
+        return True
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Let nothing but `exchange` be sent meanwhile; the answers due before still come."""
+        self._is_exclusive = True
+        try:
+            yield
+        finally:
+            self._is_exclusive = False
+            self._let_in()
+
+    def close(self, error: KafkaError | None = None) -> None:
+        """Close it. What is in flight fails, and so does what waits for its turn.
+
+        Args:
+            error: Why; None when it is not needed any more.
+        """
+        if self._error is not None:
+            return
+        self.was_closed_by_us = error is None
+        self._error = error or KafkaConnectionError(f"{self.peer}: the connection was closed")
+        for timer in (self._timer, self._throttle_timer):
+            if timer is not None:
+                timer.cancel()
+        for request in self._wire.abandon():
+            if not request.waiter.done():
+                request.waiter.set_exception(self._lost(indefinite=True))
+        for wakeup in self._queue:
+            wakeup.set()
+        if self._transport is None:
+            self._closed.set_result(None)
+        elif error is None:
+            self._transport.close()
+        else:
+            self._transport.abort()
+
+    async def aclose(self) -> None:
+        """Close it and wait until the socket is gone."""
+        self.close()
+        try:
+            await self.wait_closed(until=self._loop.time() + CLOSE_SECONDS)
+        finally:  # also if we are cancelled: a peer that does not read would keep it for ever
+            if self._transport is not None:
+                self._transport.abort()
+        await self.wait_closed()
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        # Up to Python 3.11 asyncio's `writelines` makes one copy of all it is given.
+        self._joins = type(transport).writelines is asyncio.WriteTransport.writelines  # type: ignore[attr-defined]  # it can write
+        self.idle_since = self._loop.time()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._wire.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._error is not None:
+            return  # TLS reads on until both sides have said goodbye
+        now = self._loop.time()
+        self._traffic.bytes_in += nbytes
+        for answer in self._wire.received(nbytes, now=now):
+            self._deliver(answer)
+        if self._wire.failure is not None:
+            reason = self._wire.failure
+            self.close(type(reason)(f"{self.peer}: {reason}"))
+            return
+        if self._wire.in_flight == 0:
+            self.idle_since = now
+        self._arm(self._wire.deadline)
+        self._let_in()
+
+    def eof_received(self) -> bool:
+        self.close(KafkaConnectionError(f"{self.peer}: the broker closed the connection"))
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if isinstance(exc, ssl.SSLError):
+            self.close(tls.explain(exc, self.peer))
+        elif exc is not None:
+            error = KafkaConnectionError(f"{self.peer}: the connection broke: {exc}")
+            error.__cause__ = exc
+            self.close(error)
+        self.close(KafkaConnectionError(f"{self.peer}: the broker closed the connection"))
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self._let_in()
+
+    # Answers.
+
+    def _deliver(self, answer: Answer[asyncio.Future[Answer[Any]]]) -> None:
+        self._traffic.answers += 1
+        waiter = answer.request.waiter
+        if waiter.done():
+            self._traffic.dropped += 1
+            return
+        self._untaken += len(answer.frame)
+        waiter.set_result(answer)
+        if self._untaken > UNTAKEN_LIMIT and self._is_reading and self._transport is not None:
+            self._is_reading = False
+            self._transport.pause_reading()
+
+    def _take(self, answer: Answer[Any]) -> None:
+        self._untaken -= len(answer.frame)
+        if not self._is_reading and self._untaken <= UNTAKEN_LIMIT and self._error is None:
+            assert self._transport is not None
+            self._is_reading = True
+            self._transport.resume_reading()
+
+    def _forget(self, waiter: asyncio.Future[Answer[Any]]) -> None:
+        """A request was cancelled; perhaps after its answer came, before its task ran."""
+        if waiter.cancelled() or waiter.exception() is not None:
+            return
+        self._traffic.dropped += 1
+        self._take(waiter.result())
+
+    def _honour_throttle(self, milliseconds: int) -> None:
+        """Pause as the broker asks (KIP-219). It does not read from us meanwhile anyway."""
+        if milliseconds <= 0 or not self.is_open:
+            return
+        seconds = min(milliseconds / 1000, self._limits.frame_timeout)
+        self._traffic.throttled += seconds
+        self.throttled_until = max(self.throttled_until, self._loop.time() + seconds)
+        if self._throttle_timer is not None:
+            self._throttle_timer.cancel()
+        self._throttle_timer = self._loop.call_at(self.throttled_until, self._end_throttle)
+
+    def _end_throttle(self) -> None:
+        # The clock is not asked: uvloop's timers end up to a millisecond early.
+        self._throttle_timer = None
+        self._let_in()
+
+    # Turns.
+
+    def _has_room(self) -> bool:
+        return (
+            self._wire.in_flight < self._limits.max_in_flight
+            and not self._is_full
+            and not self._is_exclusive
+            and self._throttle_timer is None
+        )
+
+    async def _wait_turn(self, request: Request[Any], deadline: float) -> None:
+        """Wait until the request may be sent. Who returns from here sends it in the same step."""
+        self._check_open()
+        if self._queue or not self._has_room():
+            await self._wait_in_queue(request, deadline)
+        if deadline <= self._loop.time():
+            raise self._not_sent(request)  # it would end the connection, and all others with it
+
+    async def _wait_in_queue(self, request: Request[Any], deadline: float) -> None:
+        """Wait to be the first, and for room. Whoever leaves, for any reason, wakes the next."""
+        wakeup = asyncio.Event()
+        self._queue.append(wakeup)
+        try:
+            async with asyncio.timeout_at(deadline):
+                while self._queue[0] is not wakeup or not self._has_room():
+                    await wakeup.wait()
+                    wakeup.clear()
+                    self._check_open()
+        except TimeoutError:
+            raise self._not_sent(request) from None
+        finally:
+            self._queue.remove(wakeup)
+            self._let_in()
+
+    def _let_in(self) -> None:
+        if self._queue and self._has_room():
+            self._queue[0].set()
+
+    def _not_sent(self, request: Request[Any]) -> KafkaTimeoutError:
+        api = schema_of(type(request)).name.removesuffix("Request")
+        return KafkaTimeoutError(f"{self.peer}: {api} was not sent in time: {self._why_not()}")
+
+    def _why_not(self) -> str:
+        if self._is_exclusive:
+            return "the connection authenticates itself anew"
+        if self._throttle_timer is not None:
+            return "the broker asked us to pause (a quota)"
+        if self._is_full:
+            return "the broker does not read what was sent before"
+        if self._has_room():
+            return "its time was over before"
+        return f"{self._wire.in_flight} requests before it are not answered yet"
+
+    # The socket.
+
+    def _write(self, buffers: list[Buffer]) -> None:
+        assert self._transport is not None
+        size = sum(map(len, buffers))
+        self._traffic.requests += 1
+        self._traffic.bytes_out += size
+        if size >= LARGE and self._joins:
+            for buffer in buffers:
+                self._transport.write(buffer)
+        else:
+            self._transport.writelines(buffers)
+            if self._transport.get_write_buffer_size():
+                # Makes it see whether it is full: Python before 3.12.9 and 3.13.2 forgets to.
+                self._transport.set_write_buffer_limits()
+
+    def _arm(self, deadline: float) -> None:
+        """See to it that `_check_time` runs at that time or before, if anything is awaited."""
+        if self._timer is not None:
+            if self._timer.when() <= deadline:
+                return
+            self._timer.cancel()
+        self._timer = None if deadline == inf else self._loop.call_at(deadline, self._check_time)
+
+    def _check_time(self) -> None:
+        self._timer = None
+        reason = self._wire.overdue(now=self._loop.time())
+        if reason:
+            self.close(KafkaTimeoutError(f"{self.peer}: {reason}; the connection was closed"))
+        elif self._error is None:
+            self._arm(self._wire.deadline)
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise self._lost(indefinite=False)
+
+    def _lost(self, *, indefinite: bool) -> KafkaError:
+        """A fresh error for one request: why the connection is gone."""
+        reason = self._error or KafkaConnectionError(f"{self.peer}: not connected")
+        if indefinite or isinstance(reason, AuthenticationError):
+            error = copy(reason)
+        else:
+            error = KafkaConnectionError(str(reason))
+        error.indefinite = indefinite
+        error.__cause__ = reason.__cause__
+        return error
+
+
+def address_text(host: str, port: int) -> str:
+    """A broker's address as people write it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,236 @@
+"""The task that keeps the metadata fresh, and begins again when the cluster is lost.
+
+    wait until it is due -> ask the least loaded node -> tell `metadata` -> tell who waits
+
+A node that takes long to connect is not waited for while there are others to try. When all of them
+rest, or none has answered for long, the bootstrap servers are asked again (KIP-899, KIP-1102).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from copy import copy
+from typing import Final, NamedTuple
+
+from kafka_aio.errors import (
+    AuthenticationError,
+    ConfigError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnsupportedVersion,
+)
+from kafka_aio.metadata import Update
+from kafka_aio.net.connection import address_text
+from kafka_aio.net.links import GENERAL, Links
+from kafka_aio.net.tasks import Tasks, Wakeup
+from kafka_aio.protocol.messages.metadata import MetadataRequest
+from kafka_aio.types import Node
+
+HEDGE: Final = 1.0
+"""After how many seconds without a connection another node is tried beside the first."""
+
+_REASONS: Final = 10  # as many nodes are named in a message; a hostile answer may have thousands
+_EPOCHS_FROM: Final = 9  # the version of Metadata whose epochs can be trusted (KAFKA-9212)
+
+logger = logging.getLogger(__name__)
+
+
+class _Waiter(NamedTuple):
+    """Who waits for metadata that is fetched from now on."""
+
+    attempt: int
+    """The first attempt that will do."""
+    done: asyncio.Future[None]
+
+
+class Refresher:
+    """Fetches metadata when it is due."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        links: Links,
+        bootstrap: Callable[[], Awaitable[list[tuple[str, int]]]],
+        *,
+        may_rebootstrap: bool,
+        request_timeout: float,
+        rng: random.Random,
+    ) -> None:
+        self._tasks = tasks
+        self._links = links
+        self._metadata = links.metadata
+        self._bootstrap = bootstrap
+        self._may_rebootstrap = may_rebootstrap
+        self._request_timeout = request_timeout
+        self._rng = rng
+        self._loop = asyncio.get_running_loop()
+        self._wakeup = Wakeup()
+        self._attempts = 0
+        self._waiters: list[_Waiter] = []
+        self._passed_over: set[int] = set()  # slow, or of no use: the others come first
+        self._refusals: dict[int, KafkaError] = {}  # why a node that was asked was of no use
+
+    def __repr__(self) -> str:
+        return f"<Refresher: {self._attempts} attempts, {len(self._waiters)} waiting>"
+
+    def wake(self) -> None:
+        """What is wanted of the metadata has changed."""
+        self._wakeup.set()
+
+    async def wait_fresh(self, *, deadline: float) -> None:
+        """Wait for metadata that is asked for after this call.
+
+        Raises:
+            AuthenticationError, ConfigError: There will be none: no node lets us in.
+            ProtocolError: None of the addresses is that of a broker we can speak with.
+            KafkaConnectionError: There is none in time; names every address and why.
+        """
+        waiter = _Waiter(self._attempts + 1, self._loop.create_future())
+        self._waiters.append(waiter)
+        self._metadata.request_refresh()
+        self.wake()
+        try:
+            await self._tasks.wait(waiter.done, until=deadline)
+        except KafkaError:
+            raise
+        except TimeoutError:
+            raise KafkaConnectionError(self.reasons()) from None
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
+    async def run(self) -> None:
+        """The task: for ever."""
+        while True:
+            now = self._loop.time()
+            if self._metadata.refresh_at > now:
+                await self._wakeup.wait(until=self._metadata.refresh_at)
+            elif self._metadata.rebootstrap_due(now=now):
+                await self._begin_again()
+            else:
+                await self._attempt()
+
+    async def _attempt(self) -> None:
+        candidates = [node for node in self._metadata.nodes if node not in self._passed_over]
+        if not candidates:
+            self._passed_over.clear()
+            candidates = list(self._metadata.nodes)
+        choice = self._links.least_loaded(candidates)
+        if choice.node is not None:
+            await self._ask(choice.node, is_only=len(self._metadata.nodes) == 1)
+        elif self._can_begin_again() and not self._passed_over:
+            await self._begin_again()
+        else:
+            self._passed_over.clear()
+            await self._wakeup.wait(until=choice.wait_until)
+
+    async def _ask(self, node: int, *, is_only: bool) -> None:
+        now = self._loop.time()
+        deadline = now + self._request_timeout
+        patience = deadline if is_only else min(now + HEDGE, deadline)
+        try:
+            connection = await self._links.get(node, GENERAL, deadline=patience)
+        except KafkaTimeoutError:
+            self._passed_over.add(node)
+            return
+        except KafkaError as error:
+            self._failed(error)
+            return
+        self._attempts += 1
+        attempt = self._attempts
+        request = self._metadata.request(now=self._loop.time())
+        try:
+            response = await connection.send(request, deadline=deadline)
+            update = self._metadata.update(
+                response,
+                requested=_names(request),
+                now=self._loop.time(),
+                jitter=self._jitter(),
+                reliable_epochs=connection.versions.supports(MetadataRequest, _EPOCHS_FROM),
+            )
+        except KafkaError as error:
+            logger.info("no metadata: %s", error)
+            self._refusals[node] = error
+            if connection.is_open:  # otherwise it rests, and would be chosen again before the others
+                self._passed_over.add(node)
+            self._failed(error)
+            return
+        self._passed_over.clear()
+        self._refusals.clear()
+        if update.rebootstrap:
+            await self._begin_again()
+        else:
+            self._succeeded(attempt, update)
+
+    def _succeeded(self, attempt: int, update: Update) -> None:
+        if refused := update.refused_nodes:
+            logger.warning("%d brokers were left out; the first: %s", len(refused), refused[0])
+        moved = [*update.gone_nodes, *update.moved_nodes]
+        for node in moved:
+            self._links.close_idle(node)
+        self._links.nodes.forgotten(moved)
+        for waiter in list(self._waiters):
+            if waiter.attempt <= attempt and not waiter.done.done():
+                waiter.done.set_result(None)
+
+    def _failed(self, error: KafkaError) -> None:
+        self._metadata.failed(now=self._loop.time(), jitter=self._jitter())
+        if not self._is_final(error):
+            return
+        for waiter in self._waiters:
+            if not waiter.done.done():
+                waiter.done.set_exception(copy(error))
+
+    def _is_final(self, error: KafkaError) -> bool:
+        """Whether there is no point in waiting: we are refused, or nobody here is a broker."""
+        if isinstance(error, AuthenticationError | ConfigError):
+            return True
+        return all(self._is_no_broker(node) for node in self._metadata.nodes)
+
+    def _is_no_broker(self, node: int) -> bool:
+        """Whether we cannot speak with it: a wrong answer may be right next time, versions stay."""
+        refusal = self._refusals.get(node)
+        dialled = self._links.nodes.error_of(node)
+        return isinstance(dialled, ProtocolError) or isinstance(refusal, UnsupportedVersion)
+
+    def _can_begin_again(self) -> bool:
+        """Whether it is allowed, and would change anything: bootstrap servers have ids below 0."""
+        return self._may_rebootstrap and any(node >= 0 for node in self._metadata.nodes)
+
+    async def _begin_again(self) -> None:
+        """Forget the nodes that we know, and ask the bootstrap servers."""
+        logger.warning("no known broker can be reached: back to the bootstrap servers")
+        gone = list(self._metadata.nodes)
+        self._refusals.clear()
+        self._metadata.bootstrap(await self._bootstrap())
+        for node in gone:
+            self._links.close_idle(node)
+
+    def reasons(self) -> str:
+        """The addresses that were tried, and why they did not do."""
+        nodes = list(self._metadata.nodes.values())
+        reasons = [self._reason(node) for node in nodes[:_REASONS]]
+        if len(nodes) > _REASONS:
+            reasons.append(f"and {len(nodes) - _REASONS:,} others")
+        return f"no broker could be reached: {'; '.join(reasons)}"
+
+    def _reason(self, node: Node) -> str:
+        where = address_text(node.host, node.port)
+        error = self._links.nodes.error_of(node.id) or self._refusals.get(node.id)
+        text = str(error or "no answer yet")
+        return text if text.startswith(where) else f"{where}: {text}"
+
+    def _jitter(self) -> float:
+        return self._rng.uniform(-1, 1)
+
+
+def _names(request: MetadataRequest) -> list[str] | None:
+    """The topics that a request asks for; None for all."""
+    if request.topics is None:
+        return None
+    return [topic.name for topic in request.topics if topic.name is not None]

@@ -1,0 +1,78 @@
+"""Small exchanges with the scripted broker: what tests of connections ask and are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_aio.errors import KafkaError
+from kafka_aio.net.connection import Connection
+from kafka_aio.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from kafka_aio.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
+from kafka_aio.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from tests.net.server import PATIENCE, Broker
+
+MIB = 2**20
+
+
+def numbered(number: int) -> HeartbeatRequest:
+    return HeartbeatRequest(group_id="g", generation_id=number, member_id="m")
+
+
+def answer_to(number: int) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=number)
+
+
+def start(
+    connection: Connection, number: int = 0, *, seconds: float = PATIENCE
+) -> asyncio.Task[HeartbeatResponse]:
+    """Begin to ask; the answer is the task's result."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    return asyncio.create_task(connection.send(numbered(number), deadline=deadline))
+
+
+async def ask(connection: Connection, broker: Broker, number: int = 0) -> HeartbeatResponse:
+    """One exchange, to see that all is well."""
+    task = start(connection, number)
+    (await broker.next()).answer(answer_to(number))
+    return await task
+
+
+async def errors_of(tasks: Iterable[asyncio.Task[Any]]) -> list[KafkaError]:
+    """How they fail; they must."""
+    async with asyncio.timeout(PATIENCE):
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, KafkaError)]
+    assert len(errors) == len(outcomes), outcomes
+    return errors
+
+
+def fetched(size: int) -> FetchResponse:
+    partition = PartitionData(
+        partition_index=0,
+        error_code=0,
+        high_watermark=1,
+        aborted_transactions=None,
+        records=bytes(size),
+    )
+    topic = FetchableTopicResponse(partitions=[partition])
+    return FetchResponse(throttle_time_ms=0, responses=[topic])
+
+
+FETCH = FetchRequest(max_wait_ms=1, min_bytes=1, topics=[])
+
+
+def produced(size: int) -> ProduceRequest:
+    partition = PartitionProduceData(index=0, records=bytes(size))
+    topic = TopicProduceData(partition_data=[partition])
+    return ProduceRequest(acks=0, timeout_ms=1, topic_data=[topic])
