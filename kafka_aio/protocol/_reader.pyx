@@ -3,32 +3,50 @@
 
 `_reader_py` does the same in plain Python; both accept the same bytes and make equal messages of
 them. Every read is checked against the end of the buffer, and a tagged field must end where its size
-says. A count is checked against the bytes at hand before its list is made. Errors do not say the
-place: that is the work of `trace`.
+says. A count is checked against the bytes at hand, and against the memory that is left (`memory`),
+before its list is made. Errors do not say the place: that is the work of `trace`.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.dict cimport PyDict_Size
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject_SetAttr, PyTypeObject
 from cpython.ref cimport Py_INCREF
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_DecodeUTF8, PyUnicode_GET_LENGTH
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from sys import intern
 
-from kafka_aio.protocol import primitives
+from kafka_aio.protocol import memory, primitives
+from kafka_aio.protocol.memory import Oversized
 from kafka_aio.protocol.primitives import Malformed
-from kafka_aio.protocol.schema import Array, Struct
+from kafka_aio.protocol.schema import Array, Scalar, Struct
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(PyTypeObject *cls, Py_ssize_t items)
 
-FAILURES = (Malformed, UnicodeDecodeError)
+FAILURES = (Malformed, Oversized, UnicodeDecodeError)
 
 cdef Py_ssize_t _MAX_ELEMENTS = primitives.MAX_ELEMENTS
 cdef Py_ssize_t _MAX_TAGS = primitives.MAX_TAGS
+cdef Py_ssize_t _FIRST_ROOM = primitives.FIRST_ROOM
+cdef Py_ssize_t _SMALL = primitives.SMALL
+
+cdef Py_ssize_t _PROPORTION = memory.PROPORTION
+cdef Py_ssize_t _ALLOWANCE = memory.ALLOWANCE
+cdef Py_ssize_t _REMEMBERED = memory.REMEMBERED
+cdef Py_ssize_t _LIST = memory.LIST
+cdef Py_ssize_t _ITEM = memory.ITEM
+cdef Py_ssize_t _TEXT = memory.TEXT
+cdef Py_ssize_t _WIDE_TEXT = memory.WIDE_TEXT
+cdef Py_ssize_t _BYTES = memory.BYTES
+cdef Py_ssize_t _VIEW = memory.VIEW
+cdef Py_ssize_t _TAGS = memory.TAGS
+cdef Py_ssize_t _TAG = memory.TAG
+cdef Py_ssize_t _NUMBER = memory.NUMBER
+
 cdef str _UNKNOWN_TAGS = "_unknown_tags"
 
 cdef enum Kind:
@@ -61,6 +79,7 @@ cdef class _Part:
     cdef Kind kind
     cdef Kind item
     cdef Py_ssize_t item_min_size
+    cdef Py_ssize_t own
     cdef bint nullable
     cdef bint compact
     cdef Py_ssize_t tag
@@ -72,6 +91,7 @@ cdef class _Part:
         self.item = STRUCT if isinstance(inner, Struct) else _KINDS[inner.name]
         self.kind = ARRAY if isinstance(part.type, Array) else self.item
         self.item_min_size = part.item_min_size if isinstance(part.type, Array) else 0
+        self.own = memory.own_of(inner) if isinstance(inner, Scalar) else 0
         self.nullable = part.nullable
         self.compact = part.compact
         self.tag = -1 if part.tag is None else part.tag
@@ -82,6 +102,7 @@ cdef class _Plan:
     """A struct: its fields in order, and the values of those that the version lacks."""
 
     cdef object cls
+    cdef Py_ssize_t fixed
     cdef bint flexible
     cdef list fields
     cdef list tagged
@@ -89,6 +110,7 @@ cdef class _Plan:
 
     def __cinit__(self, layout):
         self.cls = layout.cls
+        self.fixed = memory.fixed_of(layout)
         self.flexible = layout.flexible
         self.fields = [_Part(part) for part in layout.fields]
         self.tagged = [_Part(part) for part in layout.tagged]
@@ -96,15 +118,21 @@ cdef class _Plan:
 
 
 cdef class _Cursor:
-    """The buffer, and how far it was read."""
+    """The buffer, how far it was read, what may still be made of it, and what can be shared."""
 
     cdef Py_buffer buffer
     cdef bint has_buffer
     cdef const uint8_t *data
     cdef Py_ssize_t position
     cdef Py_ssize_t end
+    cdef Py_ssize_t left
+    cdef dict values
+    cdef dict lists
+    cdef list empty
+    cdef object view
+    cdef object no_records
 
-    def __cinit__(self, source, Py_ssize_t position):
+    def __cinit__(self, source, Py_ssize_t position, limit):
         PyObject_GetBuffer(source, &self.buffer, PyBUF_SIMPLE)
         self.has_buffer = True
         self.data = <const uint8_t *>self.buffer.buf
@@ -112,6 +140,10 @@ cdef class _Cursor:
         if not 0 <= position <= self.end:
             raise Malformed
         self.position = position
+        if limit is None:
+            self.left = _PROPORTION * (self.end - position) + _ALLOWANCE
+        else:
+            self.left = limit
 
     def __dealloc__(self):
         if self.has_buffer:
@@ -152,6 +184,44 @@ cdef class _Cursor:
             raise Malformed
         return value
 
+    cdef int charge(self, Py_ssize_t size) except -1:
+        """Count what is about to be made."""
+        self.left -= size
+        if self.left < 0:
+            raise Oversized
+
+    cdef object share(self, object value, Py_ssize_t size):
+        """`value`, or the equal one that was read before."""
+        if self.values is None:
+            self.values = {}
+        found = self.values.setdefault(value, value)
+        if found is value:
+            self.charge(size)
+            if PyDict_Size(self.values) == _REMEMBERED:
+                self.values.clear()
+        return found
+
+    cdef object number(self, int64_t value):
+        if -6 < value < 257:
+            return value
+        return self.share(value, _NUMBER)
+
+    cdef list nothing(self):
+        """The empty array."""
+        if self.empty is None:
+            self.empty = []
+        return self.empty
+
+    cdef object records(self, Py_ssize_t start, Py_ssize_t stop):
+        """A view of the buffer."""
+        if self.view is None:
+            self.view = memoryview(<object>self.buffer.obj)
+            self.no_records = self.view[:0]
+        if start == stop:
+            return self.no_records
+        self.charge(_VIEW)
+        return self.view[start:stop]
+
 
 cdef inline uint16_t _big16(const uint8_t *at) noexcept:
     return <uint16_t>(at[0] << 8 | at[1])
@@ -169,62 +239,92 @@ cdef object _scalar(_Cursor cursor, Kind kind):
     cdef double number
     cdef uint64_t bits
     if kind == INT32:
-        return <int32_t>_big32(cursor.take(4))
+        return cursor.number(<int32_t>_big32(cursor.take(4)))
     if kind == INT16:
-        return <int16_t>_big16(cursor.take(2))
+        return cursor.number(<int16_t>_big16(cursor.take(2)))
     if kind == INT64:
         return <int64_t>_big64(cursor.take(8))
     if kind == INT8:
-        return <int8_t>cursor.take(1)[0]
+        return cursor.number(<int8_t>cursor.take(1)[0])
     if kind == BOOL:
         return cursor.take(1)[0] != 0
     if kind == UUID:
         return PyBytes_FromStringAndSize(<const char *>cursor.take(16), 16)
     if kind == UINT16:
-        return _big16(cursor.take(2))
+        return cursor.number(_big16(cursor.take(2)))
     if kind == UINT32:
-        return _big32(cursor.take(4))
+        return cursor.number(_big32(cursor.take(4)))
     bits = _big64(cursor.take(8))
     memcpy(&number, &bits, 8)
     return number
 
 
 cdef object _sized(_Cursor cursor, Kind kind, bint compact, bint nullable):
-    cdef Py_ssize_t start
+    cdef Py_ssize_t start, length
     cdef Py_ssize_t size = cursor.length(compact, nullable, 2 if kind == STRING else 4)
     if size < 0:
         return None
     start = cursor.position
     cdef const uint8_t *at = cursor.take(size)
     if kind == STRING:
-        return PyUnicode_DecodeUTF8(<char *>at, size, NULL)
+        text = PyUnicode_DecodeUTF8(<char *>at, size, NULL)
+        if size < 2:
+            return text  # Python has these once and for all
+        length = PyUnicode_GET_LENGTH(text)
+        return cursor.share(text, _TEXT + size if length == size else _WIDE_TEXT + 4 * length)
     if kind == BYTES:
+        cursor.charge(_BYTES + size)
         return PyBytes_FromStringAndSize(<const char *>at, size)
-    return memoryview(<object>cursor.buffer.obj)[start:start + size]
+    return cursor.records(start, cursor.position)
 
 
 cdef list _array(_Cursor cursor, _Part part):
     cdef Py_ssize_t count = cursor.length(part.compact, part.nullable, 4)
-    cdef Py_ssize_t index
-    cdef list items
     if count < 0:
         return None
+    if count == 0:
+        return cursor.nothing()
     if count > _MAX_ELEMENTS or count * part.item_min_size > cursor.end - cursor.position:
         raise Malformed
-    if part.item == STRUCT:
-        items = []
-        for index in range(count):
-            items.append(_struct(cursor, part.struct))
-    elif part.item >= STRING:
-        items = []
-        for index in range(count):
-            items.append(_sized(cursor, part.item, part.compact, False))
-    else:
-        items = PyList_New(count)
-        for index in range(count):  # cannot fail: the bytes are there
+    if part.item == INT32 and count < _SMALL:
+        return _numbers(cursor, count)
+    return _items(cursor, part, count)
+
+
+cdef list _numbers(_Cursor cursor, Py_ssize_t count):
+    """A short array, or the equal one that was read before."""
+    key = PyBytes_FromStringAndSize(<const char *>cursor.data + cursor.position, 4 * count)
+    if cursor.lists is None:
+        cursor.lists = {}
+    cdef list items = cursor.lists.get(key)
+    if items is not None:
+        cursor.position += 4 * count
+        return items
+    cursor.charge(_LIST + _ITEM * count)
+    items = [_scalar(cursor, INT32) for _ in range(count)]
+    if PyDict_Size(cursor.lists) == _REMEMBERED:
+        cursor.lists.clear()
+    cursor.lists[key] = items
+    return items
+
+
+cdef list _items(_Cursor cursor, _Part part, Py_ssize_t count):
+    cdef Py_ssize_t index
+    cdef Py_ssize_t own = part.own if part.struct is None else part.struct.fixed
+    cursor.charge(_LIST + (_ITEM + own) * count)
+    cdef list items = PyList_New(min(count, _FIRST_ROOM))
+    for index in range(count):
+        if part.item == STRUCT:
+            item = _struct(cursor, part.struct)
+        elif part.item >= STRING:
+            item = _sized(cursor, part.item, part.compact, False)
+        else:
             item = _scalar(cursor, part.item)
+        if index < _FIRST_ROOM:
             Py_INCREF(item)
             PyList_SET_ITEM(items, index, item)
+        else:
+            items.append(item)
     return items
 
 
@@ -237,16 +337,18 @@ cdef object _value(_Cursor cursor, _Part part):
         return _sized(cursor, part.kind, part.compact, part.nullable)
     if part.nullable and <int8_t>cursor.take(1)[0] < 0:
         return None
+    cursor.charge(part.struct.fixed)
     return _struct(cursor, part.struct)
 
 
 cdef object _struct(_Cursor cursor, _Plan plan):
+    """Who calls it has counted what the struct takes."""
     cdef _Part part
     cdef tuple pair
     message = PyType_GenericAlloc(<PyTypeObject *>plan.cls, 0)
     for pair in plan.unread:
         value = pair[1]
-        PyObject_SetAttr(message, pair[0], [] if type(value) is list else value)
+        PyObject_SetAttr(message, pair[0], cursor.nothing() if type(value) is list else value)
     for part in plan.fields:
         PyObject_SetAttr(message, part.name, _value(cursor, part))
     unknown = _tagged(cursor, plan, message) if plan.flexible else None
@@ -273,9 +375,12 @@ cdef object _tagged(_Cursor cursor, _Plan plan, object message):
         stop = cursor.position + size
         for part in plan.tagged:
             if part.tag == tag:
+                if part.kind < STRING:
+                    cursor.charge(part.own)
                 PyObject_SetAttr(message, part.name, _value(cursor, part))
                 break
         else:
+            cursor.charge(_TAG + _BYTES + size if unknown else _TAGS + _TAG + _BYTES + size)
             unknown[tag] = PyBytes_FromStringAndSize(<const char *>cursor.take(size), size)
         if cursor.position != stop:
             raise Malformed
@@ -290,8 +395,9 @@ cdef class _Reader:
     def __cinit__(self, layout):
         self.plan = _Plan(layout)
 
-    def __call__(self, buffer, Py_ssize_t position, /):
-        cdef _Cursor cursor = _Cursor(buffer, position)
+    def __call__(self, buffer, Py_ssize_t position, limit=None, /):
+        cdef _Cursor cursor = _Cursor(buffer, position, limit)
+        cursor.charge(self.plan.fixed)
         message = _struct(cursor, self.plan)
         return message, cursor.position
 

@@ -7,9 +7,10 @@ from typing import Final, TypeVar, cast
 from kafka_aio.errors import ProtocolError
 from kafka_aio.protocol import reader, writer
 from kafka_aio.protocol.layout import Layout, Reader, Writer, layout_of
+from kafka_aio.protocol.memory import Oversized
 from kafka_aio.protocol.primitives import byte_count
 from kafka_aio.protocol.schema import Buffer
-from kafka_aio.protocol.trace import explain_reading, explain_writing
+from kafka_aio.protocol.trace import explain_reading, explain_size, explain_writing
 
 T = TypeVar("T")
 
@@ -90,22 +91,18 @@ def gather(out: list[Buffer]) -> list[Buffer]:
 def decode(cls: type[T], buffer: Buffer, version: int, *, start: int = 0) -> T:
     """The message that `buffer` holds from `start` to its end.
 
+    It is a value: within it, arrays that are equal may be one list.
+
     Raises:
         UnsupportedVersion: There is no such version of `cls`.
-        ProtocolError: The bytes are not one whole message; the text names the field.
+        ProtocolError: The bytes are not one whole message; the text names the field. Or it would
+            take more memory than so many bytes justify (`memory`).
     """
-    layout, read = _reader(cls, version)
-    try:
-        message, stop = read(buffer, start)
-    except reader.FAILURES:
-        stop = -1
-        message = None
-    if stop < 0:
-        explain_reading(layout, buffer, start)
+    message, stop = decode_from(cls, buffer, version, start)
     if stop < len(buffer):
         left = byte_count(len(buffer) - stop)
-        raise ProtocolError(f"{layout.name} v{version}: {left} left over")
-    return cast(T, message)
+        raise ProtocolError(f"{cls.__name__} v{version}: {left} left over")
+    return message
 
 
 def decode_from(cls: type[T], buffer: Buffer, version: int, start: int) -> tuple[T, int]:
@@ -113,11 +110,17 @@ def decode_from(cls: type[T], buffer: Buffer, version: int, start: int) -> tuple
 
     Raises:
         UnsupportedVersion: There is no such version of `cls`.
-        ProtocolError: The bytes do not begin with such a message; the text names the field.
+        ProtocolError: As for `decode`, but that more may follow.
     """
     layout, read = _reader(cls, version)
+    found: tuple[object, int] | None = None
+    explain = explain_reading
     try:
-        message, stop = read(buffer, start)
+        found = read(buffer, start)
+    except Oversized:
+        explain = explain_size
     except reader.FAILURES:
-        explain_reading(layout, buffer, start)
-    return cast(T, message), stop
+        pass
+    if found is None:  # out here: what was raised keeps what was read
+        explain(layout, buffer, start)
+    return cast("tuple[T, int]", found)

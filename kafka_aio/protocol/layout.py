@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from kafka_aio.errors import UnsupportedVersion
 from kafka_aio.protocol.schema import (
@@ -19,10 +19,17 @@ from kafka_aio.protocol.schema import (
     schema_of,
 )
 
-Reader: TypeAlias = Callable[[Buffer, int], tuple[object, int]]
-"""A decoder: from a buffer and a position to the message and the position after it."""
 Writer: TypeAlias = Callable[[object, list[Buffer]], None]
 """An encoder: it appends the bytes of a message to a list of buffers."""
+
+
+class Reader(Protocol):
+    """A decoder: from a buffer and a position to the message and the position after it."""
+
+    def __call__(
+        self, buffer: Buffer, position: int, limit: int | None = None, /
+    ) -> tuple[object, int]:
+        """Read, taking at most `limit` bytes of memory; without it, what `memory` allows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,11 @@ MAX_ELEMENTS: Final = 1_000_000
 """The most items that one array may have."""
 MAX_TAGS: Final = 10_000
 """The most tagged fields that one struct may have."""
+FIRST_ROOM: Final = 1_000
+"""For so many items there is room in a list before the first of them was read."""
 SMALL: Final = 17
-"""Arrays of fewer scalars have a struct of their own, made once for each count."""
+"""Arrays of fewer scalars have a struct of their own, made once for each count; and those of int32,
+which are replicas or partitions, are shared within a message."""
 
 
 class Malformed(ProtocolError):
@@ -104,12 +107,6 @@ def read_tags(buffer: Buffer, position: int, end: int) -> tuple[list[tuple[int, 
         spans.append((tag, position, stop))
         position, last = stop, tag
     return spans, position
-
-
-def read_unknown_tags(buffer: Buffer, position: int, end: int) -> tuple[dict[int, bytes], int]:
-    """The tagged section of a struct that declares no tagged field."""
-    spans, position = read_tags(buffer, position, end)
-    return {tag: bytes(buffer[start:stop]) for tag, start, stop in spans}, position
 
 
 def byte_count(count: int) -> str:

@@ -18,7 +18,8 @@ An annotation says the type on the wire, `| None` that null is legal, the value 
 * `nullable`: in every version, but null is legal only from some version on.
 
 The class gets slots, a keyword-only constructor, `==` and `repr`. To a type checker it is
-frozen, and it must be treated so: decoded messages share the defaults of their struct fields.
+frozen, and it must be treated so: decoded messages share the defaults of their struct fields, and
+within one message equal arrays are one list.
 """
 
 from __future__ import annotations

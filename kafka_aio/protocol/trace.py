@@ -14,6 +14,7 @@ from typing import Final, NoReturn, TypeVar
 
 from kafka_aio.errors import ProtocolError, UnsupportedVersion
 from kafka_aio.protocol.layout import Layout, Part, Reader
+from kafka_aio.protocol.memory import limit_of
 from kafka_aio.protocol.primitives import (
     Malformed,
     byte_count,
@@ -43,6 +44,19 @@ def explain_reading(layout: Layout, buffer: Buffer, position: int) -> NoReturn:
         reason = str(error)
     place = f"{walk.path}: " if walk.path else ""
     raise ProtocolError(f"{layout.name} v{layout.version}: {place}{reason}")
+
+
+def explain_size(layout: Layout, buffer: Buffer, position: int) -> NoReturn:
+    """Say that the message takes too much memory.
+
+    Raises:
+        ProtocolError: Always.
+    """
+    received = len(buffer) - position
+    raise ProtocolError(
+        f"{layout.name} v{layout.version}: {byte_count(received)} that would take more than"
+        f" {limit_of(received) >> 20:,} MiB when decoded"
+    )
 
 
 def explain_writing(layout: Layout, message: object) -> NoReturn:
