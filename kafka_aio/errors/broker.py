@@ -262,7 +262,7 @@ class LogDirNotFound(BrokerError, code=57):
 
 
 class SaslAuthenticationFailed(BrokerError, AuthenticationError, code=58):
-    """The broker refused our credentials; check user, password and sasl_mechanism."""
+    """The broker refused us; check user and password, or the token, and sasl_mechanism."""
 
 
 class UnknownProducerId(BrokerError, code=59):

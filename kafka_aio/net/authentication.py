@@ -11,6 +11,7 @@ from math import inf
 from typing import Final, TypeVar
 
 from kafka_aio.config import ClientConfig
+from kafka_aio.config.option import Secret
 from kafka_aio.errors import (
     AuthenticationError,
     ProtocolError,
@@ -67,11 +68,11 @@ class Authenticator:
             AuthenticationError: The broker refuses us, or could not prove itself.
             KafkaTimeoutError, KafkaConnectionError, ProtocolError: As `Connection.send`.
         """
-        exchange = await self._exchange(connection.host, deadline)
+        exchange, secret = await self._exchange(connection.host, deadline)
         with connection.exclusive():
             await self._shake_hands(connection, exchange.mechanism, deadline)
             begun_at = self._loop.time()
-            lifetime = await self._run(connection, exchange, deadline)
+            lifetime = await self._run(connection, exchange, secret, deadline)
         share = _RENEW_FROM + (_RENEW_UNTIL - _RENEW_FROM) * self._rng.random()
         renew_in = max(_RENEW_NOT_BEFORE, lifetime * share)
         connection.renew_at = begun_at + renew_in if lifetime else inf
@@ -87,7 +88,9 @@ class Authenticator:
         if response.error_code:
             raise for_code(response.error_code, where=connection.peer)
 
-    async def _run(self, connection: Connection, exchange: Exchange, deadline: float) -> float:
+    async def _run(
+        self, connection: Connection, exchange: Exchange, secret: Secret, deadline: float
+    ) -> float:
         """Play the exchange to its end. The life of the session in seconds; 0 is no end."""
         lifetime = 0.0
         version = connection.version_of(SaslAuthenticateRequest)
@@ -99,7 +102,7 @@ class Authenticator:
             request = SaslAuthenticateRequest(auth_bytes=step.data)
             response = await connection.exchange(request, version, deadline=deadline)
             if response.error_code:
-                said = shown(response.error_message or "")
+                said = shown(_without(secret, response.error_message or ""))
                 raise for_code(response.error_code, said, where=connection.peer)
             lifetime = max(0, response.session_lifetime_ms) / 1000
             step = _step(connection, partial(exchange.receive, response.auth_bytes))
@@ -108,7 +111,8 @@ class Authenticator:
     async def _off_the_loop(self, work: Callable[[], T]) -> T:
         return await self._loop.run_in_executor(None, work)
 
-    async def _exchange(self, host: str, deadline: float) -> Exchange:
+    async def _exchange(self, host: str, deadline: float) -> tuple[Exchange, Secret]:
+        """The exchange, and what of it nobody else may see."""
         config = self._config
         match config.sasl_mechanism:
             case "OAUTHBEARER":
@@ -116,21 +120,23 @@ class Authenticator:
                 # A little less than there is, so that it is said why no token came.
                 now = self._loop.time()
                 token = await self._tokens.token(deadline=now + 0.9 * (deadline - now))
-                return OAuthBearer(token.value, config.sasl_oauthbearer_extensions)
+                bearer = OAuthBearer(token.value, config.sasl_oauthbearer_extensions)
+                return bearer, Secret(token.value)
             case "GSSAPI":
                 from kafka_aio.net import kerberos  # an extra
 
-                return Gssapi(await self._off_the_loop(lambda: kerberos.context(config, host)))
+                context = await self._off_the_loop(lambda: kerberos.context(config, host))
+                return Gssapi(context), Secret("")
             case mechanism:
                 username, password = config.sasl_username, config.sasl_password
                 assert username is not None
                 assert password is not None
                 if mechanism == "PLAIN":
-                    return Plain(username, password)
+                    return Plain(username, password), Secret(password)
                 nonce = f"{self._rng.getrandbits(192):048x}"
-                return Scram(
-                    mechanism, username, password, nonce, tokenauth=config.sasl_scram_tokenauth
-                )
+                is_token = config.sasl_scram_tokenauth
+                scram = Scram(mechanism, username, password, nonce, tokenauth=is_token)
+                return scram, Secret(password)
 
 
 def _step(connection: Connection, step: Callable[[], Step]) -> Step:
@@ -139,6 +145,11 @@ def _step(connection: Connection, step: Callable[[], Step]) -> Step:
         return step()
     except (AuthenticationError, ProtocolError) as error:
         raise type(error)(f"{connection.peer}: {error}") from error
+
+
+def _without(secret: Secret, text: str) -> str:
+    """A broker that says the password or the token back must not bring it into a log."""
+    return text.replace(secret.reveal(), "[hidden]") if secret else text
 
 
 def _derive(step: Derive) -> bytes:

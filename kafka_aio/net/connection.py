@@ -99,6 +99,8 @@ class Connection(asyncio.BufferedProtocol):
         self.api_versions: ApiVersionsResponse | None = None
         self.renew_at = inf
         """When to authenticate anew, so that the broker does not close it (KIP-368)."""
+        self.hint = ""
+        """What it may mean that the broker hangs up before it has answered a single request."""
         self.was_closed_by_us = False
         """Whether it ended because nobody needed it any more."""
         self.idle_since = inf
@@ -205,6 +207,7 @@ class Connection(asyncio.BufferedProtocol):
         except ProtocolError as error:
             self.close(ProtocolError(f"{self.peer}: {error}"))
             raise self._lost(indefinite=True) from error
+        self.hint = ""
         self._honour_throttle(getattr(response, "throttle_time_ms", 0))
         return response
 
@@ -309,7 +312,7 @@ class Connection(asyncio.BufferedProtocol):
         self._let_in()
 
     def eof_received(self) -> bool:
-        self.close(KafkaConnectionError(f"{self.peer}: the broker closed the connection"))
+        self.close(self._hung_up())
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -319,9 +322,12 @@ class Connection(asyncio.BufferedProtocol):
             error = KafkaConnectionError(f"{self.peer}: the connection broke: {exc}")
             error.__cause__ = exc
             self.close(error)
-        self.close(KafkaConnectionError(f"{self.peer}: the broker closed the connection"))
+        self.close(self._hung_up())
         if not self._closed.done():
             self._closed.set_result(None)
+
+    def _hung_up(self) -> KafkaConnectionError:
+        return KafkaConnectionError(f"{self.peer}: the broker closed the connection{self.hint}")
 
     def pause_writing(self) -> None:
         self._is_full = True

@@ -95,6 +95,11 @@ class Dialer:
                 raise self._closed(error, step) from error
             raise
         connection.trust()
+        if not self._protocol.startswith("SASL"):
+            connection.hint = (
+                " at the first request: does this listener want SASL?"
+                f" security_protocol is {self._protocol!r}"
+            )
         logger.info("connected to %s", peer)
         return connection
 
@@ -158,7 +163,7 @@ class Dialer:
                 # What says nothing about TLS is about this address; the next one may do.
                 if isinstance(error, KafkaError | ssl.SSLError):
                     raise
-                problems.append(f"{address}: {_words(error)}")
+                problems.append(_at(address, host, _words(error)))
         raise KafkaConnectionError(f"{address_text(host, port)}: {'; '.join(problems)}")
 
     async def _connect_to(self, host: str, port: int, address: str) -> Connection:
@@ -233,3 +238,7 @@ class Dialer:
 def _words(error: OSError) -> str:
     """The system's name of what went wrong: asyncio puts its own text in that place."""
     return os.strerror(error.errno).lower() if error.errno else str(error)
+
+
+def _at(address: str, host: str, problem: str) -> str:
+    return problem if address == host else f"{address}: {problem}"

@@ -156,7 +156,7 @@ class Refresher:
         except KafkaError as error:
             logger.info("no metadata: %s", error)
             self._refusals[node] = error
-            if connection.is_open:  # otherwise it rests, and would be chosen again before the others
+            if connection.is_open:  # it would be chosen again; one that is lost has its rest
                 self._passed_over.add(node)
             self._failed(error)
             return

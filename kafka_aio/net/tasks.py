@@ -222,7 +222,9 @@ class Tasks:
             return StateError(f"the {self._client} is closed")
         if isinstance(self._failure, KafkaError):
             return copy(self._failure)
-        error = StateError(f"the {self._client} ended by a failure: {self._failure!r}")
+        # Not its text, which may hold anything: the cause has it.
+        kind = type(self._failure).__name__
+        error = StateError(f"the {self._client} ended by a failure of its own: {kind}")
         error.__cause__ = self._failure
         return error
 

@@ -155,7 +155,9 @@ class Wire(Generic[T]):
         if self._frame is None:
             return memoryview(self._staging)[self._end :]
         if self._filled == len(self._frame):
-            self._frame += bytes(min(self._filled, self._length - self._filled))
+            # In small pieces: what is freed in large ones, malloc later keeps for itself.
+            for room in range(min(self._filled, self._length - self._filled), 0, -FIRST_ROOM):
+                self._frame += bytes(min(room, FIRST_ROOM))
         return memoryview(self._frame)[self._filled :]
 
     def received(self, count: int, *, now: float) -> list[Answer[T]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import time
 from collections import Counter
@@ -30,6 +31,9 @@ LATE = 0.25
 """What may be added to the end of a time-out, beside the longest stall of the loop itself."""
 BACK_WITHIN = 2.0
 DOWN_SECONDS = 4.0
+
+# It takes as long as it takes: on one loop, unless somebody asks for both (`make test-faults`).
+pytestmark = [] if "KAFKA_AIO_LOOP" in os.environ else [pytest.mark.loop("asyncio")]
 
 HELLO = ApiVersionsRequest(client_software_name="faults", client_software_version="1")
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.kafka import cluster, jars
+from tests.kafka import cluster, container, jars
 from tests.kafka.cluster import Cluster
 from tests.kafka.raw import RawConnection
 
@@ -65,8 +65,6 @@ def running(folder: Path) -> AbstractContextManager[Cluster | Borrowed]:
 
 @contextmanager
 def _contained(no_jars: jars.JarsMissing) -> Iterator[Borrowed]:
-    from tests.kafka import container
-
     with ExitStack() as stack:
         try:
             found = stack.enter_context(container.running(jars.VERSION))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from kafka_aio.errors import KafkaError
@@ -23,6 +23,8 @@ from kafka_aio.protocol.messages.produce import (
 from tests.net.server import PATIENCE, Broker
 
 MIB = 2**20
+MANY_TURNS = [*range(30), *range(30, 100, 10), *range(100, 2_000, 200)]
+"""After how many turns of the loop to cancel; threads take part, in their own time."""
 
 
 def numbered(number: int) -> HeartbeatRequest:
@@ -76,3 +78,16 @@ def produced(size: int) -> ProduceRequest:
     partition = PartitionProduceData(index=0, records=bytes(size))
     topic = TopicProduceData(partition_data=[partition])
     return ProduceRequest(acks=0, timeout_ms=1, topic_data=[topic])
+
+
+async def cancelled_after(turns: int, dialling: Coroutine[Any, Any, Connection]) -> bool:
+    """Cancel a dial after so many turns of the loop. True if it came too late."""
+    task = asyncio.create_task(dialling)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    if task.cancelled():
+        return False
+    await task.result().aclose()
+    return True

@@ -54,6 +54,7 @@ class Peer:
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.gone = asyncio.Event()
+        self.is_ignored = False
         self._writer = writer
 
     def write(self, data: bytes) -> None:
@@ -186,6 +187,8 @@ class Broker:
         message = decode(head.cls, frame, version, start=head.body)
         asked = Asked(peer, message, version, head.header.correlation_id, head.header.client_id)
         self.seen.append(asked)
+        if peer.is_ignored:
+            return
         if head.cls in self.reactions:
             self.reactions[head.cls](asked)
         else:
@@ -229,6 +232,11 @@ def writes(data: bytes) -> Reaction:
 
 def says_nothing(asked: Asked) -> None:
     pass
+
+
+def falls_silent(asked: Asked) -> None:
+    """Answers neither this nor what comes after it, as a broker that hangs."""
+    asked.peer.is_ignored = True
 
 
 def closes(asked: Asked) -> None:

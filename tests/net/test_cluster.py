@@ -120,6 +120,19 @@ async def test_refused_credentials_are_raised_at_once_and_not_tried_for_ever() -
         assert len(script.asked(SaslAuthenticateRequest)) == 1
 
 
+async def test_a_listener_that_wants_sasl_is_suspected_when_it_hangs_up_at_the_first_request() -> (
+    None
+):
+    async with scripted(1) as script:
+        script.brokers[1].reactions[MetadataRequest] = closes
+
+        async with made(script.bootstrap()) as cluster:
+            _, error = await seconds_of(cluster.start(timeout=0.5))
+
+    assert isinstance(error, KafkaConnectionError)
+    assert "does this listener want SASL? security_protocol is 'PLAINTEXT'" in str(error)
+
+
 async def test_servers_that_are_no_brokers_are_reported_at_once() -> None:
     async with scripted(1) as script:
         script.brokers[1].reactions[ApiVersionsRequest] = writes(b"HTTP/1.1 400 Bad Request\r\n")

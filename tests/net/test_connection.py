@@ -16,7 +16,6 @@ from kafka_aio.errors import (
     ProtocolError,
     UnsupportedVersion,
 )
-from kafka_aio.net import connection as connections
 from kafka_aio.net.connection import Connection, Limits, Traffic, address_text
 from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.versions import BrokerVersions
@@ -278,6 +277,18 @@ async def test_an_answer_in_time_leaves_the_later_deadlines_alone(broker: Broker
         assert (await patient).error_code == 2
 
 
+async def test_a_deadline_after_one_that_was_met_counts_too(broker: Broker) -> None:
+    async with broker.connected() as (connection, _):
+        met = start(connection, 1, seconds=0.05)
+        missed = start(connection, 2, seconds=0.1)
+        (await broker.next()).answer(answer_to(1))
+        await met
+
+        (error,) = await errors_of([missed])
+
+        assert isinstance(error, KafkaTimeoutError)
+
+
 async def test_a_drip_fed_answer_closes_the_connection(broker: Broker) -> None:
     async with broker.connected(frame_timeout=0.05) as (connection, peer):
         task = start(connection)
@@ -430,34 +441,6 @@ async def test_a_connection_that_was_never_made_can_be_closed() -> None:
 
     with pytest.raises(KafkaConnectionError, match="broker:9092: the connection was closed"):
         await connection.send(numbered(0), deadline=inf)
-
-
-async def test_a_peer_that_does_not_read_cannot_keep_the_connection_open(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "CLOSE_SECONDS", 0.05)
-    async with broker.connected() as (connection, peer):
-        peer.stop_reading()
-        await connection.post(produced(8 * MIB), deadline=inf)
-
-        async with asyncio.timeout(PATIENCE):
-            await connection.aclose()
-
-        peer.read_on()
-        await peer.wait_gone()
-
-
-async def test_closing_that_is_cancelled_leaves_no_socket_behind(broker: Broker) -> None:
-    async with broker.connected() as (connection, peer):
-        peer.stop_reading()
-        await connection.post(produced(8 * MIB), deadline=inf)
-        closing = asyncio.create_task(connection.aclose())
-        await asyncio.sleep(0)
-        closing.cancel()
-        await asyncio.wait([closing])
-
-        assert await connection.wait_closed(until=asyncio.get_running_loop().time() + 0.5)
-        peer.read_on()
 
 
 async def test_bytes_after_the_end_change_nothing(broker: Broker) -> None:

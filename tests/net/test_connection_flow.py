@@ -85,3 +85,31 @@ async def test_what_was_given_to_a_peer_that_does_not_read_is_overdue_in_the_end
         assert error.indefinite
         peer.read_on()
         await peer.wait_gone()
+
+
+async def test_a_peer_that_does_not_read_cannot_keep_the_connection_open(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CLOSE_SECONDS", 0.05)
+    async with broker.connected() as (connection, peer):
+        peer.stop_reading()
+        await connection.post(produced(8 * MIB), deadline=inf)
+
+        async with asyncio.timeout(PATIENCE):
+            await connection.aclose()
+
+        peer.read_on()
+        await peer.wait_gone()
+
+
+async def test_closing_that_is_cancelled_leaves_no_socket_behind(broker: Broker) -> None:
+    async with broker.connected() as (connection, peer):
+        peer.stop_reading()
+        await connection.post(produced(8 * MIB), deadline=inf)
+        closing = asyncio.create_task(connection.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait([closing])
+
+        assert await connection.wait_closed(until=asyncio.get_running_loop().time() + 0.5)
+        peer.read_on()

@@ -26,11 +26,14 @@ def numbers(broker: Broker) -> list[int]:
     return [asked.message.generation_id for asked in broker.seen]
 
 
-async def answered(broker: Broker) -> Asked:
-    """The next request, with its number for an answer."""
-    asked = await broker.next()
+def answer_in_kind(asked: Asked) -> None:
+    """With its number."""
     asked.answer(answer_to(asked.message.generation_id))
-    return asked
+
+
+async def answered(broker: Broker) -> None:
+    """Answer the next request."""
+    answer_in_kind(await broker.next())
 
 
 async def turns(count: int = 5) -> None:
@@ -72,11 +75,11 @@ async def test_who_comes_later_does_not_overtake_those_in_the_queue(broker: Brok
     traffic = Traffic()
     async with broker.connected(traffic, max_in_flight=1) as (connection, _):
         tasks = [start(connection, number) for number in range(2)]
-        (await broker.next()).answer(answer_to(0))
+        asked = await broker.next()
+        broker.reactions[HeartbeatRequest] = answer_in_kind
+        asked.answer(answer_to(0))
         await until(lambda: traffic.answers == 1)  # there is room, and 1 has not run yet
-        tasks.append(start(connection, 2))
-        await answered(broker)
-        await answered(broker)
+        await connection.send(numbered(2), deadline=inf)
         await asyncio.gather(*tasks)
 
         assert numbers(broker) == [0, 1, 2]
@@ -247,10 +250,7 @@ async def test_a_request_cancelled_when_the_connection_breaks_complains_to_nobod
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_whoever_is_cancelled_the_others_get_their_answers(broker: Broker, seed: int) -> None:
-    def answer(asked: Asked) -> None:
-        asked.answer(answer_to(asked.message.generation_id))
-
-    broker.reactions[HeartbeatRequest] = answer
+    broker.reactions[HeartbeatRequest] = answer_in_kind
     rng = random.Random(seed)
     async with broker.connected(max_in_flight=3) as (connection, _):
         tasks = [start(connection, number) for number in range(60)]
@@ -336,6 +336,21 @@ async def test_a_deadline_in_a_pause_says_that_the_broker_asked_for_it(broker: B
 
         assert "the broker asked us to pause (a quota)" in str(error)
         assert not error.indefinite
+
+
+async def test_closing_ends_the_pause_for_those_who_wait(broker: Broker) -> None:
+    async with broker.connected() as (connection, _):
+        first = start(connection, 0)
+        (await broker.next()).answer(throttled(30_000))
+        await first
+        waiting = [start(connection, number) for number in (1, 2)]
+        await turns()
+        connection.close()
+
+        errors = await errors_of(waiting)
+
+        assert {type(error) for error in errors} == {KafkaConnectionError}
+        assert not any(error.indefinite for error in errors)
 
 
 async def test_a_pause_is_of_one_connection_alone(broker: Broker) -> None:

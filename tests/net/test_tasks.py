@@ -174,7 +174,7 @@ async def test_an_error_that_is_not_ours_is_the_cause_of_one_that_is(
     gate.open()
     await ended(tasks)
 
-    with pytest.raises(StateError, match="the producer ended by a failure: ZeroDiv") as caught:
+    with pytest.raises(StateError, match="the producer ended by a failure of its own: ZeroDiv") as caught:
         tasks.check()
 
     assert isinstance(caught.value.__cause__, ZeroDivisionError)

@@ -1,0 +1,24 @@
+"""What the arguments of several commands are made of. Pure."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """A name and a value. What was given is not repeated: it may be a secret."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
+        raise argparse.ArgumentTypeError("give NAME=VALUE")
+    return name.strip(), value
+
+
+def whole_number(text: str) -> int:
+    """One or more."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number < 2**31:
+        raise argparse.ArgumentTypeError("give a whole number, 1 or more")
+    return number

@@ -1,0 +1,1 @@
+"""Kafka in a container, for real: `make test-containers`."""
