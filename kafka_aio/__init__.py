@@ -1,6 +1,26 @@
 """An asyncio-native client for Apache Kafka. The public names, nothing else."""
 
 from kafka_aio import errors
+from kafka_aio.admin import (
+    Admin,
+    ApiVersionRange,
+    ClusterDescription,
+    ConfigChange,
+    ConfigEntry,
+    ConfigOperation,
+    ConfigResource,
+    ConfigResourceKind,
+    ConfigSource,
+    ConfigType,
+    Feature,
+    NewPartitions,
+    NewTopic,
+    NodeStatus,
+    PartitionDescription,
+    TopicCreated,
+    TopicDescription,
+    TopicListing,
+)
 from kafka_aio.config import (
     AdminConfig,
     ClientConfig,
@@ -22,6 +42,7 @@ from kafka_aio.errors import (
 )
 from kafka_aio.records.codec import CodecInfo, Record, codec_info
 from kafka_aio.types import (
+    BearerToken,
     ConsumerGroupMetadata,
     Node,
     OffsetAndMetadata,
@@ -34,22 +55,38 @@ from kafka_aio.types import (
 )
 
 __all__ = [
+    "Admin",
     "AdminConfig",
+    "ApiVersionRange",
     "AuthenticationError",
+    "BearerToken",
     "BrokerError",
     "ClientConfig",
+    "ClusterDescription",
     "CodecInfo",
+    "ConfigChange",
+    "ConfigEntry",
     "ConfigError",
+    "ConfigOperation",
+    "ConfigResource",
+    "ConfigResourceKind",
+    "ConfigSource",
+    "ConfigType",
     "ConsumerConfig",
     "ConsumerGroupMetadata",
     "CorruptRecord",
+    "Feature",
     "KafkaConfigWarning",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
+    "NewPartitions",
+    "NewTopic",
     "Node",
+    "NodeStatus",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
+    "PartitionDescription",
     "PartitionInfo",
     "ProducerConfig",
     "ProtocolError",
@@ -58,6 +95,9 @@ __all__ = [
     "StateError",
     "SubscriptionPattern",
     "TimestampType",
+    "TopicCreated",
+    "TopicDescription",
+    "TopicListing",
     "TopicPartition",
     "UnsupportedVersion",
     "codec_info",

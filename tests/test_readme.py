@@ -1,30 +1,67 @@
-"""Every Python block of the README runs as it stands."""
+"""Every Python block of the README runs as it stands.
+
+What runs a loop is meant for a Kafka, and is run by tests/broker/test_readme_on_kafka.py.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 README = Path(__file__).parent.parent / "README.md"
+ADDRESS = "localhost:9092"
 
 
-def blocks() -> list[object]:
-    text = README.read_text()
+class Block(NamedTuple):
+    """The code between two fences."""
+
+    code: str
+    lines_before: int
+
+    @property
+    def is_for_kafka(self) -> bool:
+        return "asyncio.run(" in self.code
+
+    def run(self, address: str = ADDRESS) -> None:
+        # Empty lines in front, so that a traceback points into the README.
+        code = "\n" * self.lines_before + self.code.replace(ADDRESS, address)
+        exec(compile(code, str(README), "exec"), {"__name__": "readme"})
+
+
+def blocks(text: str) -> list[Block]:
     found = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [
-        pytest.param(match[1], text.count("\n", 0, match.start(1)), id=f"line {number}")
-        for match in found
-        for number in [text.count("\n", 0, match.start(1)) + 1]
-    ]
+    return [Block(match[1], text.count("\n", 0, match.start(1))) for match in found]
 
 
-@pytest.mark.parametrize(("code", "lines_before"), blocks())
-def test_the_block_runs(code: str, lines_before: int) -> None:
-    # Empty lines in front, so that a traceback points into the README.
-    exec(compile("\n" * lines_before + code, str(README), "exec"), {"__name__": "readme"})
+BLOCKS = blocks(README.read_text())
+
+
+def line(block: Block) -> str:
+    return f"line {block.lines_before + 1}"
+
+
+@pytest.mark.parametrize("block", [each for each in BLOCKS if not each.is_for_kafka], ids=line)
+def test_the_block_runs(block: Block) -> None:
+    block.run()
 
 
 def test_the_readme_has_blocks() -> None:
-    assert blocks()
+    assert BLOCKS
+
+
+def test_a_block_for_kafka_names_the_address_that_tests_replace() -> None:
+    for block in BLOCKS:
+        assert not block.is_for_kafka or ADDRESS in block.code, line(block)
+
+
+def test_a_block_knows_its_line_and_whether_it_needs_kafka() -> None:
+    text = "# T\n```python\n1 + 1\n```\n```sh\nls\n```\n```python\nasyncio.run(main())\n```\n"
+
+    first, second = blocks(text)
+
+    assert first == Block("1 + 1\n", 2)
+    assert (first.is_for_kafka, second.is_for_kafka) == (False, True)
+    assert line(second) == "line 9"

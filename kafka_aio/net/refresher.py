@@ -143,9 +143,11 @@ class Refresher:
             return
         self._attempts += 1
         attempt = self._attempts
-        request = self._metadata.request(now=self._loop.time())
+        now = self._loop.time()
+        request = self._metadata.request(now=now)
         try:
-            response = await connection.send(request, deadline=deadline)
+            # The time it took to connect is not taken from it.
+            response = await connection.send(request, deadline=now + self._request_timeout)
             update = self._metadata.update(
                 response,
                 requested=_names(request),

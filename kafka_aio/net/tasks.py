@@ -142,7 +142,7 @@ class Tasks:
                 f"the {self._client} was not started: use it in `async with`, or await start()"
             )
         if self.is_closed:
-            raise StateError(f"the {self._client} is closed")
+            raise StateError(f"the {self._client} is closed: make a new one")
         self._check_loop()
 
     async def wait(self, waiter: asyncio.Future[T], *, until: float = inf) -> T:
@@ -219,7 +219,7 @@ class Tasks:
     def _cause(self) -> KafkaError:
         """A fresh error for one caller."""
         if self._failure is None:
-            return StateError(f"the {self._client} is closed")
+            return StateError(f"the {self._client} is closed: make a new one")
         if isinstance(self._failure, KafkaError):
             return copy(self._failure)
         # Not its text, which may hold anything: the cause has it.

@@ -156,7 +156,7 @@ REFUSALS: dict[str, tuple[str, Callable[[Files], Options], int, str]] = {
             "SASLS",
             partial(sasl, protocol="SASL_SSL", mechanism=mechanism, password="wrong_password"),
             4,
-            "The broker refused our credentials",
+            "The broker refused us",
         )
         for mechanism in MECHANISMS
     },
@@ -195,7 +195,7 @@ REFUSALS: dict[str, tuple[str, Callable[[Files], Options], int, str]] = {
         "OAUTH",
         partial(token, protocol="SASL_PLAINTEXT", file="unsecured_token"),
         4,
-        "The broker refused our credentials",
+        "The broker refused us",
     ),
     "wrong client secret": (
         "OAUTH",

@@ -102,15 +102,17 @@ async def test_a_whole_request_that_an_old_controller_refuses_goes_to_the_new_on
         assert await admin.delete_topics(["a", "b"]) == {"a": None, "b": None}
 
 
-async def test_changes_of_topics_go_to_the_controller() -> None:
+@pytest.mark.parametrize("call", ["create_topics", "delete_topics", "create_partitions"])
+async def test_changes_of_topics_go_to_the_controller(call: str) -> None:
     async with scripted(3) as script:
         all_is_well(script)
         script.controller = 3
         async with admin_of(script.bootstrap()) as admin:
-            for name in ("create_topics", "delete_topics", "create_partitions"):
-                await CALLS[name](admin)
+            await admin.describe_configs([ConfigResource.broker(1)])  # is connected, and idle
 
-                assert len(script.asked(REQUESTS[name], 3)) == 1
+            await CALLS[call](admin)
+
+            assert len(script.asked(REQUESTS[call], 3)) == 1
 
 
 async def test_without_a_controller_any_node_is_asked() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 import tracemalloc
 from itertools import accumulate, pairwise
 from math import inf
@@ -25,49 +24,16 @@ from kafka_aio.protocol.messages.fetch import (
     PartitionData,
 )
 from kafka_aio.protocol.messages.groups import HeartbeatRequest
-from kafka_aio.protocol.wire import FIRST_ROOM, LIMIT_BEFORE_AUTHENTICATION, STAGING, Answer, Wire
+from kafka_aio.protocol.wire import FIRST_ROOM, LIMIT_BEFORE_AUTHENTICATION, STAGING, Wire
+from tests.unit.protocol.wires import HEARTBEAT, MIB, NOISE, ask, begun, feed, framed
 
-MIB = 2**20
 LAST_ID = 2**31 - 1
 METADATA = ApiVersion(api_key=3, min_version=0, max_version=13)
-HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
-NOISE = random.Random(0).randbytes(2 * MIB)
 SIZES = [
     *(0, 1, 100),
     *(STAGING - 9, STAGING - 8, STAGING - 7, STAGING, 2 * STAGING - 8),  # a head has eight bytes
     *(FIRST_ROOM - 5, FIRST_ROOM - 4, FIRST_ROOM - 3, 2 * FIRST_ROOM, 5 * FIRST_ROOM),
 ]
-
-
-def begun(requests: int = 0, *, frame_timeout: float = 30.0) -> Wire[str]:
-    """A wire of a broker that we know, with so many requests in flight."""
-    wire = Wire[str](client_id="me", frame_timeout=frame_timeout)
-    wire.limit = 100 * MIB
-    for number in range(1, requests + 1):
-        ask(wire, f"request {number}")
-    return wire
-
-
-def ask(wire: Wire[str], waiter: str, *, now: float = 0.0, deadline: float = inf) -> None:
-    wire.send(HEARTBEAT, 3, waiter, now=now, deadline=deadline)
-
-
-def framed(correlation_id: int, body: bytes | memoryview = b"") -> bytes:
-    head = correlation_id.to_bytes(4, "big", signed=True)
-    return (len(head) + len(body)).to_bytes(4, "big") + head + body
-
-
-def feed(wire: Wire[str], data: bytes | memoryview, *, now: float = 0.0) -> list[Answer[str]]:
-    """Do what a socket does: fill the room that there is, until all is received."""
-    answers: list[Answer[str]] = []
-    data = memoryview(data)
-    while data and wire.failure is None:
-        with wire.buffer() as room, memoryview(room):  # uvloop has one of its own meanwhile
-            count = min(len(room), len(data))
-            room[:count] = data[:count]
-            answers += wire.received(count, now=now)
-        data = data[count:]
-    return answers
 
 
 def sent_id(buffers: list[Any]) -> int:
@@ -430,77 +396,6 @@ def test_what_is_abandoned_comes_out_oldest_first_and_once() -> None:
 
     assert [request.waiter for request in abandoned] == ["request 2", "request 3"]
     assert wire.abandon() == []
-    assert wire.deadline == inf
-
-
-# Time.
-
-
-def test_nothing_is_awaited_of_a_wire_at_rest() -> None:
-    wire = begun(1)
-    feed(wire, framed(1))
-
-    assert wire.deadline == inf
-    assert wire.overdue(now=1e9) == ""
-
-
-def test_the_earliest_deadline_in_flight_counts_not_that_of_the_oldest() -> None:
-    wire = begun(0)
-    ask(wire, "patient", now=10.0, deadline=40.0)
-    ask(wire, "hasty", now=11.0, deadline=15.0)
-
-    assert wire.deadline == 15.0
-    assert wire.overdue(now=14.999) == ""
-    assert wire.overdue(now=15.0) == "no answer to Heartbeat within 4.0 s"
-
-
-def test_an_answered_request_is_not_overdue() -> None:
-    wire = begun(0)
-    ask(wire, "a", deadline=5.0)
-    ask(wire, "b", deadline=9.0)
-    feed(wire, framed(1), now=4.0)
-
-    assert wire.deadline == 9.0
-    assert wire.overdue(now=8.0) == ""
-
-
-@pytest.mark.parametrize("body", [b"small", NOISE[:MIB]])
-def test_a_frame_must_be_complete_in_time_since_its_first_byte(body: bytes) -> None:
-    wire = begun(1, frame_timeout=30.0)
-    stream = framed(1, body)
-    feed(wire, stream[:1], now=100.0)
-    for second in range(1, 8):
-        feed(wire, stream[second : second + 1], now=100.0 + second)
-
-    assert wire.deadline == 130.0
-    assert wire.overdue(now=129.999) == ""
-    assert wire.overdue(now=130.0) == "a frame was not complete 30.0 s after its first byte"
-
-
-def test_the_time_of_a_frame_begins_with_its_own_first_byte() -> None:
-    wire = begun(2, frame_timeout=30.0)
-    feed(wire, framed(1)[:7], now=100.0)
-    feed(wire, framed(1)[7:] + framed(2)[:3], now=120.0)
-    feed(wire, framed(2)[3:5], now=140.0)
-
-    assert wire.deadline == 150.0
-
-
-def test_the_time_of_a_large_frame_does_not_begin_anew_when_its_memory_grows() -> None:
-    wire = begun(1, frame_timeout=30.0)
-    stream = framed(1, NOISE)
-    for number, start in enumerate(range(0, MIB, STAGING)):
-        feed(wire, stream[start : start + STAGING], now=100.0 + number / 10)
-
-    assert wire.deadline == 130.0
-
-
-def test_a_complete_frame_takes_its_time_limit_with_it() -> None:
-    wire = begun(1, frame_timeout=30.0)
-    stream = framed(1, NOISE)
-    feed(wire, stream[:100_000], now=100.0)
-    feed(wire, stream[100_000:], now=129.0)
-
     assert wire.deadline == inf
 
 
