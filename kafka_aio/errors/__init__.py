@@ -14,3 +14,4 @@ from kafka_aio.errors.tree import StateError as StateError
 from kafka_aio.errors.tree import UnknownBrokerError as UnknownBrokerError
 from kafka_aio.errors.tree import UnsupportedVersion as UnsupportedVersion
 from kafka_aio.errors.tree import for_code as for_code
+from kafka_aio.errors.tree import fresh as fresh

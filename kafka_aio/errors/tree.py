@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 
 class KafkaError(Exception):
@@ -22,6 +22,21 @@ class KafkaError(Exception):
     """
 
     indefinite: bool = False
+
+
+E = TypeVar("E", bound=KafkaError)
+
+
+def fresh(error: E) -> E:
+    """The same error for one more who waits: a traceback is not shared.
+
+    No constructor is called: that of a class of the user's may want other arguments.
+    """
+    again = type(error).__new__(type(error))
+    again.args = error.args
+    vars(again).update(vars(error))
+    again.__cause__ = error.__cause__
+    return again
 
 
 class ConfigError(KafkaError, ValueError):

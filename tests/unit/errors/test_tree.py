@@ -118,3 +118,33 @@ def test_a_corrupt_record_says_where_and_how_to_go_on_and_pickles() -> None:
 
 def test_a_corrupt_record_of_unknown_place_says_only_what_is_wrong() -> None:
     assert str(CorruptRecord("too short")) == "record batch: too short"
+
+
+class Own(errors.KafkaError):
+    def __init__(self, what: str, number: int) -> None:
+        super().__init__(what)
+        self.number = number
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Own("of a user's", 2),
+        errors.KafkaConnectionError("lost"),
+        errors.KafkaTimeoutError("late"),
+        errors.for_code(58, "no", where="here"),
+        errors.for_code(999),
+        errors.CorruptRecord("bad", topic="t"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_fresh_error_says_the_same_and_is_another(error: errors.KafkaError) -> None:
+    error.indefinite = True
+    error.__cause__ = OSError("why")
+
+    again = errors.fresh(error)
+
+    assert type(again) is type(error)
+    assert again is not error
+    assert (str(again), vars(again)) == (str(error), vars(error))
+    assert again.__cause__ is error.__cause__
