@@ -23,7 +23,7 @@ from kafka_aio.errors import (
 )
 from kafka_aio.metadata.endpoint import MAX_NODES, Endpoint, node_of, problem_of, read_nodes
 from kafka_aio.metadata.refresh import Refresh
-from kafka_aio.metadata.topic import NO_EPOCH, UNKNOWN, Leader, Topic, read_topic
+from kafka_aio.metadata.topic import NO_EPOCH, UNKNOWN, Leader, Topic, check_name, read_topic
 from kafka_aio.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -170,9 +170,15 @@ class Metadata:
 
         Returns:
             Whether there are.
+
+        Raises:
+            TypeError, ValueError: One of them cannot be the name of a topic; nothing is changed.
         """
+        names = list(topics)
+        for name in names:
+            check_name(name)
         were_new = len(self._new)
-        for topic in topics:
+        for topic in names:
             if topic not in self._wanted and self._existing(topic) is None:
                 self._new[topic] = None
             self._wanted[topic] = now

@@ -17,6 +17,9 @@ from kafka_aio.types import PartitionInfo
 
 NO_EPOCH: Final = -1
 
+MAX_NAME: Final = 2**15 - 1
+"""In bytes: what the protocol can carry. Kafka itself allows 249."""
+
 
 class Leader(NamedTuple):
     """Who leads a partition, and since which election."""
@@ -65,6 +68,23 @@ class Topic:
 
 UNKNOWN: Final = Topic()
 """A topic of which nothing was known before."""
+
+
+def check_name(name: object) -> None:
+    """Whether it can be sent as the name of a topic; the broker says whether it is a good one.
+
+    Raises:
+        TypeError: It is not a str.
+        ValueError: It is empty, has no form in UTF-8, or is far too long.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a topic is named by a str, not <{type(name).__qualname__}>")
+    try:
+        fits = 0 < len(name.encode()) <= MAX_NAME
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name[:40]!r} cannot be the name of a topic")
 
 
 def read_topic(

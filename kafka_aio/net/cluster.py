@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Final, TypeVar
@@ -19,8 +20,8 @@ import anyio
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.config import ClientConfig
-from kafka_aio.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
-from kafka_aio.metadata import Metadata
+from kafka_aio.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, StateError
+from kafka_aio.metadata import Endpoint, Leader, Metadata
 from kafka_aio.net.connection import Connection, Limits, Traffic
 from kafka_aio.net.coordinators import Coordinator, Coordinators
 from kafka_aio.net.dial import Dialer
@@ -31,8 +32,11 @@ from kafka_aio.net.tokens import Tokens
 from kafka_aio.nodes import Nodes
 from kafka_aio.observability.registry import Registry
 from kafka_aio.protocol.schema import Request, schema_of
+from kafka_aio.types import TopicPartition
 
 R = TypeVar("R")
+
+_LEAST_PAUSE: Final = 0.01
 
 _GRACE: Final = 0.5
 """So much longer than one dial may `start` take, so that it can say how the dial ended."""
@@ -67,6 +71,7 @@ class Cluster:
             rng: Where jitter and nonces come from.
         """
         rng = rng or random.SystemRandom()
+        self._is_started = False
         self._config = config
         self._tasks = tasks
         self._rng = rng
@@ -81,7 +86,9 @@ class Cluster:
         self.metadata = Metadata(
             max_age=config.metadata_max_age_ms / 1000,
             backoff=retry,
+            topic_idle=getattr(config, "metadata_max_idle_ms", inf) / 1000,
             rebootstrap_after=_rebootstrap_after(config),
+            create_topics=getattr(config, "allow_auto_create_topics", config.client == "producer"),
         )
         self._nodes: Nodes[KafkaError] = Nodes(
             reconnect=_backoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms),
@@ -130,16 +137,28 @@ class Cluster:
             timeout: Seconds for all attempts; the set-up time-out of a connection if not given.
 
         Raises:
+            StateError: It was started before.
             AuthenticationError: A server does not accept who we are, or we not who it is.
             ProtocolError: None of the servers is a broker that we can speak with.
             ConfigError: A key or trust store cannot be read.
             KafkaConnectionError: None could be reached; names every address, and why.
         """
+        if self._is_started:
+            raise StateError("the cluster was started before")
+        self._is_started = True
         for note in self._config.notes:
             logger.warning("%s", note)
         timeout = self._setup_timeout + _GRACE if timeout is None else timeout
         deadline = self._loop.time() + timeout
-        self.metadata.bootstrap(await self._bootstrap_addresses())
+        try:
+            async with asyncio.timeout_at(deadline):
+                addresses = await self._bootstrap_addresses()
+        except KafkaError:
+            raise
+        except TimeoutError:
+            text = f"the names of the bootstrap servers were not resolved within {timeout:.1f} s"
+            raise KafkaConnectionError(text) from None
+        self.metadata.bootstrap(addresses)
         self._tasks.spawn(self._refresher.run, name="metadata", stage=Stage.CLUSTER)
         if self._tokens is not None:
             keep = partial(_keep_fresh, self._tokens)
@@ -171,7 +190,7 @@ class Cluster:
             UnsupportedVersion, ProtocolError: The two sides do not understand each other.
             StateError: The client is closed, or belongs to another loop.
         """
-        self._tasks.check()
+        self._check()
         began_at = self._loop.time()
         deadline = began_at + (self._request_timeout if timeout is None else timeout)
         try:
@@ -199,6 +218,7 @@ class Cluster:
         Raises:
             KafkaError: As `send`.
         """
+        self._check()
         deadline = self._loop.time() + (self._request_timeout if timeout is None else timeout)
         while True:
             node = await self._any_node(request, deadline)
@@ -233,14 +253,15 @@ class Cluster:
             BrokerError: The cluster does not tell us who it is.
             KafkaError: As `send`.
         """
+        self._check()
         deadline = self._loop.time() + (self._request_timeout if timeout is None else timeout)
         node = await self._coordinators.find(coordinator, deadline=deadline)
-        channel = Channel("coordinator", coordinator.key)
+        channel = Channel(f"{coordinator.kind.name.lower()} coordinator", coordinator.key)
         left = deadline - self._loop.time()
         try:
             return await self.send(node, request, channel=channel, timeout=left)
         except (KafkaConnectionError, KafkaTimeoutError):
-            self._coordinators.moved(coordinator)
+            self._coordinators.moved(coordinator, node)
             raise
 
     def coordinator_of(self, coordinator: Coordinator) -> int | None:
@@ -249,7 +270,21 @@ class Cluster:
 
     def coordinator_moved(self, coordinator: Coordinator) -> None:
         """Look for it anew before the next request."""
-        self._coordinators.moved(coordinator)
+        node = self._coordinators.known(coordinator)
+        if node is not None:
+            self._coordinators.moved(coordinator, node)
+
+    def hint(
+        self, leaders: Mapping[TopicPartition, Leader], endpoints: Iterable[Endpoint]
+    ) -> tuple[TopicPartition, ...]:
+        """Take new leaders, with their addresses, from the answer to a request (KIP-951).
+
+        Returns:
+            The partitions that have a new leader: what goes to them need not wait.
+        """
+        update = self.metadata.hint(leaders, endpoints)
+        self._nodes.forgotten(update.moved_nodes)
+        return update.new_leaders
 
     async def connection(
         self, node: int, channel: Channel = GENERAL, *, timeout: float | None = None
@@ -259,7 +294,7 @@ class Cluster:
         Raises:
             KafkaError: As `send`.
         """
-        self._tasks.check()
+        self._check()
         deadline = self._loop.time() + (self._request_timeout if timeout is None else timeout)
         return await self._connect(node, channel, deadline)
 
@@ -269,11 +304,16 @@ class Cluster:
         Raises:
             KafkaError: As `start`.
         """
-        self._tasks.check()
+        self._check()
         now = self._loop.time()
         self.metadata.want(topics, now=now)
         deadline = now + (self._request_timeout if timeout is None else timeout)
         await self._refresher.wait_fresh(deadline=deadline)
+
+    def _check(self) -> None:
+        self._tasks.check()
+        if not self._is_started:
+            raise StateError("the cluster was not started: await start()")
 
     async def _connect(self, node: int, channel: Channel, deadline: float) -> Connection:
         if self.metadata.node(node) is None:
@@ -287,10 +327,13 @@ class Cluster:
             choice = self._links.least_loaded(list(self.metadata.nodes))
             if choice.node is not None:
                 return choice.node
-            if choice.wait_until >= deadline:
+            if self._loop.time() >= deadline:
                 api = schema_of(type(request)).name.removesuffix("Request")
                 raise KafkaTimeoutError(f"{api}: no node can be asked; {self._refresher.reasons()}")
-            await asyncio.sleep(choice.wait_until - self._loop.time())
+            with suppress(TimeoutError):
+                # Nobody sets it: what ends the wait is the time, or the end of the client.
+                never = self._loop.create_future()
+                await self._tasks.wait(never, until=min(choice.wait_until, deadline))
 
     async def _ask_any(self, request: Request[R], timeout: float) -> R:
         return await self.send_any(request, timeout=timeout)
@@ -299,15 +342,22 @@ class Cluster:
         addresses = self._config.bootstrap_addresses
         if self._config.client_dns_lookup == "use_all_dns_ips":
             return addresses
-        return [
-            (name, port)
-            for host, port in addresses
-            for name in await self._dialer.canonical_names(host, port)
-        ]
+        found: list[tuple[str, int]] = []
+        problems: list[str] = []
+        for host, port in addresses:
+            try:
+                found += [(name, port) for name in await self._dialer.canonical_names(host, port)]
+            except KafkaConnectionError as error:
+                problems.append(str(error))
+        if not found:
+            raise KafkaConnectionError("; ".join(problems))
+        return found
 
 
 def _backoff(first_ms: int, longest_ms: int) -> Backoff:
-    return Backoff(first_ms / 1000, longest_ms / 1000)
+    """Never no pause at all: a cluster that is down would be dialled in a hot loop."""
+    least_ms = _LEAST_PAUSE * 1000
+    return Backoff(max(first_ms, least_ms) / 1000, max(longest_ms, least_ms) / 1000)
 
 
 def _rebootstrap_after(config: ClientConfig) -> float:

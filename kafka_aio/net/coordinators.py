@@ -7,6 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.errors import KafkaError, KafkaTimeoutError, ProtocolError, for_code
@@ -47,6 +48,7 @@ class Coordinators:
         self._rng = rng
         self._loop = asyncio.get_running_loop()
         self._nodes: dict[Coordinator, int] = {}
+        self._looks: WeakValueDictionary[Coordinator, asyncio.Lock] = WeakValueDictionary()
 
     def __repr__(self) -> str:
         return f"<Coordinators: {len(self._nodes)} known>"
@@ -55,9 +57,10 @@ class Coordinators:
         """The id of its node, if it has been found."""
         return self._nodes.get(coordinator)
 
-    def moved(self, coordinator: Coordinator) -> None:
-        """The node that we know is not the one any more, or is gone."""
-        self._nodes.pop(coordinator, None)
+    def moved(self, coordinator: Coordinator, node: int) -> None:
+        """That node is not the one any more, or is gone. One that is known since then stays."""
+        if self._nodes.get(coordinator) == node:
+            del self._nodes[coordinator]
 
     async def find(self, coordinator: Coordinator, *, deadline: float) -> int:
         """The id of its node; asked until there is one, or the time is over.
@@ -67,19 +70,32 @@ class Coordinators:
             KafkaTimeoutError: There is none in time.
             KafkaError: No node can be asked; as `Cluster.send_any`.
         """
+        if coordinator in self._nodes:
+            return self._nodes[coordinator]
+        try:
+            async with asyncio.timeout_at(deadline):
+                # One request for all who look for it.
+                async with self._looks.setdefault(coordinator, asyncio.Lock()):
+                    await self._look(coordinator, deadline)
+        except KafkaError:
+            raise
+        except TimeoutError:
+            raise KafkaTimeoutError(f"{coordinator}: not found in time") from None
+        return self._nodes[coordinator]
+
+    async def _look(self, coordinator: Coordinator, deadline: float) -> None:
         attempt = 0
         while coordinator not in self._nodes:
-            error = await self._look(coordinator, deadline)
+            error = await self._ask_once(coordinator, deadline)
             if error is None:
-                break
+                return
             pause = self._retry.delay(attempt, jitter=self._rng.uniform(-1, 1))
             attempt += 1
             if self._loop.time() + pause >= deadline:
                 raise KafkaTimeoutError(f"{coordinator}: not found in time; last: {error}")
             await asyncio.sleep(pause)
-        return self._nodes[coordinator]
 
-    async def _look(self, coordinator: Coordinator, deadline: float) -> KafkaError | None:
+    async def _ask_once(self, coordinator: Coordinator, deadline: float) -> KafkaError | None:
         """Ask once. The error, if asking again may help."""
         request = FindCoordinatorRequest(
             key_type=coordinator.kind, coordinator_keys=[coordinator.key]

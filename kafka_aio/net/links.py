@@ -14,8 +14,8 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
-from copy import copy
 from functools import partial
+from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
 import anyio
@@ -25,7 +25,7 @@ from kafka_aio.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    StateError,
+    fresh,
 )
 from kafka_aio.metadata import Metadata
 from kafka_aio.net.connection import Connection, address_text
@@ -111,7 +111,7 @@ class Links:
         link = self._links.get((node, channel))
         if link is None or link.connection is None or not link.connection.is_open:
             return None
-        return link.connection
+        return None if self._has_moved(node, link.connection) else link.connection
 
     async def get(self, node: int, channel: Channel, *, deadline: float) -> Connection:
         """The connection, dialled if need be, after the rest that the node needs.
@@ -125,18 +125,17 @@ class Links:
         place = (node, channel)
         link = self._links.get(place)
         if link is None or link.connection is not None:
+            # One to an old address is closed when it is idle; it may have answers to bring.
+            self.close_idle(node)
             link = self._links[place] = Link(self._loop)
             name = f"{channel} connection to node {node}"
             self._tasks.spawn(partial(self._live, place, link), name=name, stage=Stage.CONNECTION)
         try:
-            async with asyncio.timeout_at(deadline):
-                return await asyncio.shield(link.ready)
-        except TimeoutError:
-            if link.ready.done() and not link.ready.cancelled() and link.ready.exception():
-                raise self._fresh(link.ready.exception()) from None
-            raise KafkaTimeoutError(self._late(node)) from None
+            return await self._tasks.wait(asyncio.shield(link.ready), until=deadline)
         except KafkaError as error:
-            raise self._fresh(error) from error.__cause__
+            raise fresh(error) from error.__cause__
+        except TimeoutError:
+            raise KafkaTimeoutError(self._late(node)) from None
 
     def least_loaded(self, candidates: Sequence[int]) -> Choice:
         """The node among these that is best asked what any can answer, or when to look again."""
@@ -145,6 +144,8 @@ class Links:
             for (node, channel), link in self._links.items()
             if channel == GENERAL and link.connection is not None and link.connection.is_open
         }
+        if not candidates:
+            return Choice(None, inf)
         return self.nodes.least_loaded(
             candidates,
             in_flight=in_flight,
@@ -157,8 +158,14 @@ class Links:
         """Close what is not in use of the connections to a node that left, or moved."""
         for (each, _), link in self._links.items():
             connection = link.connection
-            if each == node and connection is not None and connection.in_flight == 0:
+            if each != node or connection is None or connection.in_flight:
+                continue
+            if self.metadata.node(node) is None or self._has_moved(node, connection):
                 connection.close()
+
+    def _has_moved(self, node: int, connection: Connection) -> bool:
+        known = self.metadata.node(node)
+        return known is not None and (known.host, known.port) != (connection.host, connection.port)
 
     async def _live(self, place: _Place, link: Link) -> None:
         try:
@@ -169,13 +176,20 @@ class Links:
         finally:
             if self._links.get(place) is link:
                 del self._links[place]
-            link.fail(StateError("the client is closed"))
+            # Who still waits is told by the supervisor, which knows the cause.
             if link.connection is not None:
                 with anyio.CancelScope(shield=True):
                     await link.connection.aclose()
 
     async def _dial(self, node: int, link: Link) -> Connection | None:
         """A connection; None if there is none, and whoever waits was told why."""
+        while (connection := await self._dial_once(node, link)) is not None:
+            if not self._has_moved(node, connection):
+                break
+            connection.close()  # it has moved while it was dialled
+        return connection
+
+    async def _dial_once(self, node: int, link: Link) -> Connection | None:
         await self._rest(node)
         known = self.metadata.node(node)
         if known is None:
@@ -238,12 +252,6 @@ class Links:
         where = f"node {node}" + (f" ({address_text(known.host, known.port)})" if known else "")
         error = self.nodes.error_of(node)
         return f"{where}: not connected in time" + (f"; the last attempt: {error}" if error else "")
-
-    @staticmethod
-    def _fresh(error: BaseException | None) -> KafkaError:
-        """A copy for one of those who waited: a traceback is not shared."""
-        assert isinstance(error, KafkaError)
-        return copy(error)
 
     def _jitter(self) -> float:
         return self._rng.uniform(-1, 1)

@@ -2,8 +2,9 @@
 
     wait until it is due -> ask the least loaded node -> tell `metadata` -> tell who waits
 
-A node that takes long to connect is not waited for while there are others to try. When all of them
-rest, or none has answered for long, the bootstrap servers are asked again (KIP-899, KIP-1102).
+A node that takes long to connect or to answer is not waited for while there are others to try. When
+all of them rest, or none has answered for long, the bootstrap servers are asked again (KIP-899,
+KIP-1102). Where we are refused, nothing is tried until somebody asks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from copy import copy
 from typing import Final, NamedTuple
 
 from kafka_aio.errors import (
@@ -23,6 +23,7 @@ from kafka_aio.errors import (
     KafkaTimeoutError,
     ProtocolError,
     UnsupportedVersion,
+    fresh,
 )
 from kafka_aio.metadata import Update
 from kafka_aio.net.connection import address_text
@@ -32,7 +33,7 @@ from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.types import Node
 
 HEDGE: Final = 1.0
-"""After how many seconds without a connection another node is tried beside the first."""
+"""After how many seconds without a connection, or without an answer, another node is tried."""
 
 _REASONS: Final = 10  # as many nodes are named in a message; a hostile answer may have thousands
 _EPOCHS_FROM: Final = 9  # the version of Metadata whose epochs can be trusted (KAFKA-9212)
@@ -73,13 +74,16 @@ class Refresher:
         self._attempts = 0
         self._waiters: list[_Waiter] = []
         self._passed_over: set[int] = set()  # slow, or of no use: the others come first
+        self._is_patient = False  # all were slow: this time they are waited for
+        self._is_refused = False
         self._refusals: dict[int, KafkaError] = {}  # why a node that was asked was of no use
 
     def __repr__(self) -> str:
         return f"<Refresher: {self._attempts} attempts, {len(self._waiters)} waiting>"
 
     def wake(self) -> None:
-        """What is wanted of the metadata has changed."""
+        """What is wanted of the metadata has changed, or somebody asks for it."""
+        self._is_refused = False
         self._wakeup.set()
 
     async def wait_fresh(self, *, deadline: float) -> None:
@@ -108,7 +112,9 @@ class Refresher:
         """The task: for ever."""
         while True:
             now = self._loop.time()
-            if self._metadata.refresh_at > now:
+            if self._is_refused:
+                await self._wakeup.wait()
+            elif self._metadata.refresh_at > now:
                 await self._wakeup.wait(until=self._metadata.refresh_at)
             elif self._metadata.rebootstrap_due(now=now):
                 await self._begin_again()
@@ -119,22 +125,25 @@ class Refresher:
         candidates = [node for node in self._metadata.nodes if node not in self._passed_over]
         if not candidates:
             self._passed_over.clear()
+            self._is_patient = True
             candidates = list(self._metadata.nodes)
         choice = self._links.least_loaded(candidates)
         if choice.node is not None:
-            await self._ask(choice.node, is_only=len(self._metadata.nodes) == 1)
+            await self._ask(choice.node)
         elif self._can_begin_again() and not self._passed_over:
             await self._begin_again()
         else:
             self._passed_over.clear()
             await self._wakeup.wait(until=choice.wait_until)
 
-    async def _ask(self, node: int, *, is_only: bool) -> None:
+    async def _ask(self, node: int) -> None:
         now = self._loop.time()
-        deadline = now + self._request_timeout
-        patience = deadline if is_only else min(now + HEDGE, deadline)
+        is_alone = len(self._metadata.nodes) == 1
+        patience = self._request_timeout
+        if not (is_alone or self._is_patient):
+            patience = min(HEDGE, patience)
         try:
-            connection = await self._links.get(node, GENERAL, deadline=patience)
+            connection = await self._links.get(node, GENERAL, deadline=now + patience)
         except KafkaTimeoutError:
             self._passed_over.add(node)
             return
@@ -147,7 +156,8 @@ class Refresher:
         request = self._metadata.request(now=now)
         try:
             # The time it took to connect is not taken from it.
-            response = await connection.send(request, deadline=now + self._request_timeout)
+            async with asyncio.timeout(patience):
+                response = await connection.send(request, deadline=now + self._request_timeout)
             update = self._metadata.update(
                 response,
                 requested=_names(request),
@@ -162,8 +172,13 @@ class Refresher:
                 self._passed_over.add(node)
             self._failed(error)
             return
+        except TimeoutError:  # only slow: its answer is dropped, and another node is asked
+            self._passed_over.add(node)
+            self._refusals[node] = KafkaTimeoutError("connected, but no answer to Metadata yet")
+            return
         self._passed_over.clear()
         self._refusals.clear()
+        self._is_patient = False
         if update.rebootstrap:
             await self._begin_again()
         else:
@@ -184,9 +199,10 @@ class Refresher:
         self._metadata.failed(now=self._loop.time(), jitter=self._jitter())
         if not self._is_final(error):
             return
+        self._is_refused = isinstance(error, AuthenticationError | ConfigError)
         for waiter in self._waiters:
             if not waiter.done.done():
-                waiter.done.set_exception(copy(error))
+                waiter.done.set_exception(fresh(error))
 
     def _is_final(self, error: KafkaError) -> bool:
         """Whether there is no point in waiting: we are refused, or nobody here is a broker."""
@@ -206,10 +222,15 @@ class Refresher:
 
     async def _begin_again(self) -> None:
         """Forget the nodes that we know, and ask the bootstrap servers."""
-        logger.warning("no known broker can be reached: back to the bootstrap servers")
+        logger.warning("back to the bootstrap servers: %s", self.reasons())
         gone = list(self._metadata.nodes)
+        try:
+            addresses = await self._bootstrap()
+        except KafkaError as error:
+            self._failed(error)
+            return
         self._refusals.clear()
-        self._metadata.bootstrap(await self._bootstrap())
+        self._metadata.bootstrap(addresses)
         for node in gone:
             self._links.close_idle(node)
 
@@ -225,6 +246,8 @@ class Refresher:
         where = address_text(node.host, node.port)
         error = self._links.nodes.error_of(node.id) or self._refusals.get(node.id)
         text = str(error or "no answer yet")
+        if self._links.nodes.throttled_until(node.id) > self._loop.time():
+            text = "it asked us to pause (a quota)"
         return text if text.startswith(where) else f"{where}: {text}"
 
     def _jitter(self) -> float:

@@ -415,20 +415,6 @@ async def test_a_session_is_renewed_on_the_connection_in_use() -> None:
             assert {id(each.peer) for each in script.asked(HeartbeatRequest)} == {id(peer)}
 
 
-@pytest.mark.parametrize("turns", range(12))
-async def test_a_cancelled_request_leaves_the_cluster_in_order(turns: int) -> None:
-    async with scripted(1) as script, joined(script.bootstrap()) as cluster:
-        script.brokers[1].reactions[HeartbeatRequest] = beats
-        task = asyncio.create_task(cluster.send_to_coordinator(GROUP, BEAT))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-        assert (await cluster.send_to_coordinator(GROUP, BEAT)).error_code == 0
-
-
 async def test_a_closed_cluster_says_so() -> None:
     async with scripted(1) as script:
         async with joined(script.bootstrap()) as cluster:
