@@ -1,26 +1,12 @@
-"""An asyncio-native client for Apache Kafka. The public names, nothing else."""
+"""An asyncio-native client for Apache Kafka. The public names, nothing else.
+
+Those of whole clients are imported when they are first used: errors and values come without.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from kafka_aio import errors
-from kafka_aio.admin import (
-    Admin,
-    ApiVersionRange,
-    ClusterDescription,
-    ConfigChange,
-    ConfigEntry,
-    ConfigOperation,
-    ConfigResource,
-    ConfigResourceKind,
-    ConfigSource,
-    ConfigType,
-    Feature,
-    NewPartitions,
-    NewTopic,
-    NodeStatus,
-    PartitionDescription,
-    TopicCreated,
-    TopicDescription,
-    TopicListing,
-)
 from kafka_aio.config import (
     AdminConfig,
     ClientConfig,
@@ -53,6 +39,28 @@ from kafka_aio.types import (
     TimestampType,
     TopicPartition,
 )
+
+if TYPE_CHECKING:
+    from kafka_aio.admin import (
+        Admin,
+        ApiVersionRange,
+        ClusterDescription,
+        ConfigChange,
+        ConfigEntry,
+        ConfigOperation,
+        ConfigResource,
+        ConfigResourceKind,
+        ConfigSource,
+        ConfigType,
+        Feature,
+        NewPartitions,
+        NewTopic,
+        NodeStatus,
+        PartitionDescription,
+        TopicCreated,
+        TopicDescription,
+        TopicListing,
+    )
 
 __all__ = [
     "Admin",
@@ -103,3 +111,14 @@ __all__ = [
     "codec_info",
     "errors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What is public and not here yet is the admin's."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("kafka_aio.admin"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

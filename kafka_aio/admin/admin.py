@@ -24,6 +24,7 @@ from kafka_aio.admin.values import (
     TopicCreated,
     TopicDescription,
     TopicListing,
+    check_number,
     checked,
 )
 from kafka_aio.config import AdminConfig
@@ -80,7 +81,6 @@ class Admin:
                 " Admin(bootstrap_servers=...)"
             )
         self._config = config if config is not None else AdminConfig.from_options(options)
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: Tasks | None = None
         self._cluster: Cluster | None = None
         self._calls: Calls | None = None
@@ -115,10 +115,9 @@ class Admin:
         tasks: Tasks | None = getattr(self, "_tasks", None)
         if tasks is None or tasks.is_closed:
             return
-        assert self._loop is not None
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(_begin_to_close, tasks)
-        warn(f"{self!r} was not closed: use `async with`", ResourceWarning, source=self)
+        text = f"{self!r} was not closed: use `async with`"
+        tasks.stop()
+        warn(text, ResourceWarning, source=self)
 
     async def start(self, *, timeout: float | None = None) -> None:
         """Connect to the cluster; `async with` does it too.
@@ -134,7 +133,6 @@ class Admin:
         """
         if self._tasks is not None:
             raise StateError("the admin was started before; make a new one")
-        self._loop = asyncio.get_running_loop()
         self._tasks = Tasks("admin")
         try:
             await self._tasks.start()
@@ -394,8 +392,10 @@ class Admin:
             By id, what each node said, or why it could not be asked.
 
         Raises:
+            TypeError, ValueError: `pings` is not 1 or more.
             KafkaError: The nodes are not known.
         """
+        check_number("pings", pings, 1, 1_000)
         cluster, calls = self._open()
         deadline = calls.deadline(timeout)
         if any(node < 0 for node in cluster.metadata.nodes):  # bootstrap servers: it was lost
@@ -451,7 +451,3 @@ async def _status(cluster: Cluster, node: Node, pings: int, deadline: float) -> 
 
 def _place(cursor: Cursor) -> tuple[str, int]:
     return cursor.topic_name, cursor.partition_index
-
-
-def _begin_to_close(tasks: Tasks) -> None:
-    asyncio.ensure_future(tasks.aclose())  # noqa: RUF006 - what it waits for keeps it alive

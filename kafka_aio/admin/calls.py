@@ -21,6 +21,7 @@ from kafka_aio.admin.outcome import Outcome
 from kafka_aio.backoff import Backoff
 from kafka_aio.config import AdminConfig
 from kafka_aio.errors import KafkaError, for_code
+from kafka_aio.net.clock import seconds
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.protocol.schema import Request
 
@@ -61,7 +62,7 @@ class Calls:
         self._loop = asyncio.get_running_loop()
 
     def deadline(self, timeout: float | None) -> float:
-        return self._loop.time() + (self._default_timeout if timeout is None else timeout)
+        return self._loop.time() + seconds(timeout, self._default_timeout)
 
     def left(self, deadline: float) -> float:
         """Seconds; 0 if it is over."""

@@ -18,8 +18,8 @@ class NewTopic:
     """A topic to create.
 
     Raises:
-        TypeError: Its name is no str.
-        ValueError: Its numbers and its assignment contradict each other.
+        TypeError: Its name is no str, a number no int, its options or assignments no mapping.
+        ValueError: A number cannot be sent, or numbers and assignments contradict each other.
     """
 
     name: str
@@ -34,6 +34,14 @@ class NewTopic:
 
     def __post_init__(self) -> None:
         _check("the name of a topic", self.name, str)
+        check_number(f"topic {self.name!r}: partitions", self.partitions, -1, 2**31 - 1)
+        check_number(
+            f"topic {self.name!r}: replication_factor", self.replication_factor, -1, 2**15 - 1
+        )
+        _check(f"topic {self.name!r}: assignments", self.assignments, Mapping)
+        _check(f"topic {self.name!r}: configs", self.configs, Mapping)
+        for name, value in self.configs.items():
+            _check(f"topic {self.name!r}: the value of {name!r}", value, str)
         if self.assignments and (self.partitions, self.replication_factor) != (-1, -1):
             raise ValueError(
                 f"topic {self.name!r}: give its assignments, or its partitions and"
@@ -68,9 +76,7 @@ class NewPartitions:
     """For each new partition the nodes of its replicas; empty leaves it to the broker."""
 
     def __post_init__(self) -> None:
-        _check("the number of partitions", self.total, int)
-        if self.total < 1:
-            raise ValueError(f"a topic has 1 partition or more, not {self.total}")
+        check_number("the number of partitions", self.total, 1, 2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +330,14 @@ def checked(what: str, given: Any, kind: type[T]) -> list[T]:
     for item in items:
         _check(f"each item of {what}", item, kind)
     return items
+
+
+def check_number(what: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool):
+        raise TypeError(f"{what} must be int, not bool")
+    _check(what, value, int)
+    if not least <= value <= most:
+        raise ValueError(f"{what} is from {least} to {most:,}, not {value}")
 
 
 def _check(what: str, value: object, kind: type) -> None:

@@ -2,9 +2,7 @@
 
     connecting --connection_made--> open --close, overdue, lost, nonsense--> closed
 
-`dial` makes connections; `cluster` owns them. What is sent waits for its turn, first come first
-served, while there are as many requests in flight as allowed, the socket is full, the broker has
-asked for a pause (KIP-219), or the connection authenticates itself anew (KIP-368).
+`dial` makes connections; `cluster` owns them. What is sent waits for its turn (`turns`).
 
 Each request has its deadline. One that passes in the queue ends that request alone. One that passes
 in flight ends the connection, and with it all requests in flight: what has become of them is not
@@ -16,10 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, TypeVar, cast
@@ -31,8 +27,10 @@ from kafka_aio.errors import (
     KafkaTimeoutError,
     ProtocolError,
     UnsupportedVersion,
+    fresh,
 )
 from kafka_aio.net import tls
+from kafka_aio.net.turns import Turns
 from kafka_aio.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_aio.protocol.schema import Buffer, Request, schema_of
 from kafka_aio.protocol.versions import BrokerVersions
@@ -99,30 +97,28 @@ class Connection(asyncio.BufferedProtocol):
         self.api_versions: ApiVersionsResponse | None = None
         self.renew_at = inf
         """When to authenticate anew, so that the broker does not close it (KIP-368)."""
+        self.session_ends_at = inf
+        """From when on the broker closes it at any request but that."""
         self.hint = ""
         """What it may mean that the broker hangs up before it has answered a single request."""
         self.was_closed_by_us = False
         """Whether it ended because nobody needed it any more."""
         self.idle_since = inf
         """Since when nothing is in flight; infinity while something is."""
-        self.throttled_until = 0.0
         self._limits = limits
         self._traffic = traffic if traffic is not None else Traffic()
         self._loop = asyncio.get_running_loop()
         self._wire: Wire[asyncio.Future[Answer[Any]]] = Wire(
             client_id=limits.client_id, frame_timeout=limits.frame_timeout
         )
+        self._turns = Turns(self._wire, limits.max_in_flight)
         self._transport: asyncio.Transport | None = None
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self._error: KafkaError | None = None
-        self._queue: deque[asyncio.Event] = deque()  # what wakes each who waits for its turn
-        self._is_full = False
         self._joins = False
-        self._is_exclusive = False
         self._untaken = 0
         self._is_reading = True
         self._timer: asyncio.TimerHandle | None = None
-        self._throttle_timer: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else f"closed: {self._error}" if self._error else "closed"
@@ -137,7 +133,12 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def in_flight(self) -> int:
         """Requests that wait for their answer, or for their turn."""
-        return self._wire.in_flight + len(self._queue)
+        return self._wire.in_flight + len(self._turns)
+
+    @property
+    def throttled_until(self) -> float:
+        """Until when the broker has asked us to pause."""
+        return self._turns.paused_until
 
     @property
     def error(self) -> KafkaError | None:
@@ -239,15 +240,16 @@ class Connection(asyncio.BufferedProtocol):
             return False
         return True
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Let nothing but `exchange` be sent meanwhile; the answers due before still come."""
-        self._is_exclusive = True
-        try:
+    @asynccontextmanager
+    async def exclusive(self) -> AsyncIterator[None]:
+        """Let nothing but `exchange` be sent meanwhile; it begins when all before is answered.
+
+        Raises:
+            KafkaConnectionError: The connection is lost, before it has begun.
+        """
+        async with self._turns.exclusive():
+            self._check_open()
             yield
-        finally:
-            self._is_exclusive = False
-            self._let_in()
 
     def close(self, error: KafkaError | None = None) -> None:
         """Close it. What is in flight fails, and so does what waits for its turn.
@@ -259,14 +261,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.was_closed_by_us = error is None
         self._error = error or KafkaConnectionError(f"{self.peer}: the connection was closed")
-        for timer in (self._timer, self._throttle_timer):
-            if timer is not None:
-                timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         for request in self._wire.abandon():
             if not request.waiter.done():
                 request.waiter.set_exception(self._lost(indefinite=True))
-        for wakeup in self._queue:
-            wakeup.set()
+        self._turns.close()
         if self._transport is None:
             self._closed.set_result(None)
         elif error is None:
@@ -309,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._wire.in_flight == 0:
             self.idle_since = now
         self._arm(self._wire.deadline)
-        self._let_in()
+        self._turns.let_in()
 
     def eof_received(self) -> bool:
         self.close(self._hung_up())
@@ -330,11 +330,11 @@ class Connection(asyncio.BufferedProtocol):
         return KafkaConnectionError(f"{self.peer}: the broker closed the connection{self.hint}")
 
     def pause_writing(self) -> None:
-        self._is_full = True
+        self._turns.is_full = True
 
     def resume_writing(self) -> None:
-        self._is_full = False
-        self._let_in()
+        self._turns.is_full = False
+        self._turns.let_in()
 
     # Answers.
 
@@ -345,7 +345,7 @@ class Connection(asyncio.BufferedProtocol):
             self._traffic.dropped += 1
             return
         self._untaken += len(answer.frame)
-        waiter.set_result(answer)
+        waiter.set_result(answer.for_waiter())
         if self._untaken > UNTAKEN_LIMIT and self._is_reading and self._transport is not None:
             self._is_reading = False
             self._transport.pause_reading()
@@ -370,68 +370,26 @@ class Connection(asyncio.BufferedProtocol):
             return
         seconds = min(milliseconds / 1000, self._limits.frame_timeout)
         self._traffic.throttled += seconds
-        self.throttled_until = max(self.throttled_until, self._loop.time() + seconds)
-        if self._throttle_timer is not None:
-            self._throttle_timer.cancel()
-        self._throttle_timer = self._loop.call_at(self.throttled_until, self._end_throttle)
+        self._turns.pause(seconds)
 
-    def _end_throttle(self) -> None:
-        # The clock is not asked: uvloop's timers end up to a millisecond early.
-        self._throttle_timer = None
-        self._let_in()
-
-    # Turns.
-
-    def _has_room(self) -> bool:
-        return (
-            self._wire.in_flight < self._limits.max_in_flight
-            and not self._is_full
-            and not self._is_exclusive
-            and self._throttle_timer is None
-        )
+    # Requests.
 
     async def _wait_turn(self, request: Request[Any], deadline: float) -> None:
         """Wait until the request may be sent. Who returns from here sends it in the same step."""
         self._check_open()
-        if self._queue or not self._has_room():
-            await self._wait_in_queue(request, deadline)
+        try:
+            await self._turns.wait(deadline=deadline)
+        except TimeoutError:
+            raise self._not_sent(request) from None
+        self._check_open()
         if deadline <= self._loop.time():
             raise self._not_sent(request)  # it would end the connection, and all others with it
 
-    async def _wait_in_queue(self, request: Request[Any], deadline: float) -> None:
-        """Wait to be the first, and for room. Whoever leaves, for any reason, wakes the next."""
-        wakeup = asyncio.Event()
-        self._queue.append(wakeup)
-        try:
-            async with asyncio.timeout_at(deadline):
-                while self._queue[0] is not wakeup or not self._has_room():
-                    await wakeup.wait()
-                    wakeup.clear()
-                    self._check_open()
-        except TimeoutError:
-            raise self._not_sent(request) from None
-        finally:
-            self._queue.remove(wakeup)
-            self._let_in()
-
-    def _let_in(self) -> None:
-        if self._queue and self._has_room():
-            self._queue[0].set()
-
     def _not_sent(self, request: Request[Any]) -> KafkaTimeoutError:
         api = schema_of(type(request)).name.removesuffix("Request")
-        return KafkaTimeoutError(f"{self.peer}: {api} was not sent in time: {self._why_not()}")
-
-    def _why_not(self) -> str:
-        if self._is_exclusive:
-            return "the connection authenticates itself anew"
-        if self._throttle_timer is not None:
-            return "the broker asked us to pause (a quota)"
-        if self._is_full:
-            return "the broker does not read what was sent before"
-        if self._has_room():
-            return "its time was over before"
-        return f"{self._wire.in_flight} requests before it are not answered yet"
+        return KafkaTimeoutError(
+            f"{self.peer}: {api} was not sent in time: {self._turns.why_not()}"
+        )
 
     # The socket.
 
@@ -473,7 +431,7 @@ class Connection(asyncio.BufferedProtocol):
         """A fresh error for one request: why the connection is gone."""
         reason = self._error or KafkaConnectionError(f"{self.peer}: not connected")
         if indefinite or isinstance(reason, AuthenticationError):
-            error = copy(reason)
+            error = fresh(reason)
         else:
             error = KafkaConnectionError(str(reason))
         error.indefinite = indefinite

@@ -12,13 +12,19 @@ import os
 import random
 import socket
 import ssl
-from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from typing import Final
 
 from kafka_aio.config import ClientConfig
-from kafka_aio.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, ProtocolError
+from kafka_aio.errors import (
+    CorrelationIdError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    fresh,
+)
 from kafka_aio.net import tls
 from kafka_aio.net.authentication import Authenticator
 from kafka_aio.net.connection import CLOSE_SECONDS, Connection, Limits, Traffic, address_text
@@ -104,21 +110,19 @@ class Dialer:
         return connection
 
     async def renew(self, connection: Connection) -> None:
-        """Authenticate anew on a connection in use (KIP-368).
+        """Authenticate anew on a connection in use (KIP-368), or put it off: see its `renew_at`.
 
         Raises:
             KafkaError: It did not succeed; the connection is closed.
         """
-        deadline = self._loop.time() + self._limits.frame_timeout
         try:
-            await self._authenticator.authenticate(connection, deadline=deadline)
+            await self._authenticator.renew(connection, timeout=self._limits.frame_timeout)
         except KafkaError as error:
-            connection.close(copy(error))
+            connection.close(fresh(error))
             raise
-        except BaseException:  # half of it is done, and the broker takes nothing but the rest
+        except BaseException:  # if half of it is done, the broker takes nothing but the rest
             connection.close(KafkaConnectionError(f"{connection.peer}: given up"))
             raise
-        logger.debug("authenticated anew with %s", connection.peer)
 
     async def resolve(self, host: str, port: int) -> list[str]:
         """Every address that a name stands for.
@@ -174,6 +178,7 @@ class Dialer:
             _, connection = await self._loop.create_connection(protocol, address, port)
         else:
             context = await self._contexts.current()
+            _check_name(context, host, port)
             try:
                 _, connection = await self._loop.create_connection(
                     protocol,
@@ -204,9 +209,12 @@ class Dialer:
         negotiation = Negotiation(SOFTWARE_NAME, SOFTWARE_VERSION)
         versions = None
         while versions is None:
-            answer = await connection.raw_exchange(
-                negotiation.request, negotiation.version, deadline=inf
-            )
+            try:
+                answer = await connection.raw_exchange(
+                    negotiation.request, negotiation.version, deadline=inf
+                )
+            except CorrelationIdError as error:
+                raise CorrelationIdError(f"{error}; is this a Kafka broker?") from error
             try:
                 versions = negotiation.receive(answer.frame, _CORRELATION_ID)
             except ProtocolError as error:
@@ -233,6 +241,18 @@ class Dialer:
         else:
             advice = "does it ask for a client certificate?"
         return KafkaConnectionError(f"{error} before {step}; {advice}")
+
+
+def _check_name(context: ssl.SSLContext, host: str, port: int) -> None:
+    """Whether TLS can ask for that name at all.
+
+    asyncio finds out too late: it leaves the socket open; and without a name it checks none.
+    """
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=host)
+    except (ValueError, TypeError) as error:  # a UnicodeError is a ValueError
+        text = f"{address_text(host, port)}: TLS cannot ask for a host of this name: {error}"
+        raise KafkaConnectionError(text) from error
 
 
 def _words(error: OSError) -> str:

@@ -3,10 +3,13 @@
 The group is opened and closed inside a task of its own, outside of any scope of the caller. So a
 client may be entered in one task and closed in another, as fixtures and web frameworks do.
 
-* A task that fails ends the client: the others are cancelled, whoever waits gets the cause, and so
-  does each later call.
+* A task that fails ends the client: the others are cancelled, whoever waits gets the cause at once,
+  and so does each later call.
 * `aclose` stops the tasks stage by stage, so that those which need a connection end before it.
-  Cancelled while it waits, it still runs to its end.
+  Callers are refused from its beginning, but work may still send while it ends: `check` is for the
+  ones, `check_open` for the other. Cancelled while it waits, `aclose` still runs to its end.
+* The log says which task failed, with what type of error, and a text if it is ours. The text of
+  another's may hold anything: it is the cause of what callers get, and logged for DEBUG only.
 """
 
 from __future__ import annotations
@@ -14,14 +17,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from copy import copy
+from contextlib import suppress
 from enum import IntEnum
 from math import inf
 from typing import TypeVar
 
 import anyio
 
-from kafka_aio.errors import KafkaError, StateError
+from kafka_aio.errors import KafkaError, StateError, fresh
 
 T = TypeVar("T")
 
@@ -82,6 +85,8 @@ class Tasks:
         self._running: dict[Running, None] = {}  # in the order of their start
         self._waiters: set[asyncio.Future[object]] = set()
         self._stop = asyncio.Event()
+        self._is_closing = False  # callers are refused
+        self._is_sealed = False  # the work has ended: all are refused
         self._failure: BaseException | None = None
 
     def __repr__(self) -> str:
@@ -90,8 +95,8 @@ class Tasks:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was never started, is closing, or has ended."""
-        return self._group is None or self._stop.is_set()
+        """Whether it was never started, is closing, has failed, or has ended."""
+        return self._group is None or self._is_closing or self._failure is not None
 
     async def start(self) -> None:
         """Open the group.
@@ -117,11 +122,16 @@ class Tasks:
     ) -> Running:
         """Run `body` in the group. If it fails, so does the client.
 
+        Work is refused once the client closes; what work needs to end well, once that has ended.
+
         Raises:
             StateError: The client is not open, or is used from another loop.
             KafkaError: What ended the client before.
         """
-        self.check()
+        if stage is Stage.WORK:
+            self.check()
+        else:
+            self.check_open()
         assert self._group is not None
         task = Running(name, stage)
         self._running[task] = None
@@ -129,20 +139,29 @@ class Tasks:
         return task
 
     def check(self) -> None:
-        """Whether the client can be used here and now.
+        """Whether a caller can use the client here and now.
 
         Raises:
             StateError: It is not open, or belongs to another loop.
             KafkaError: What ended it.
         """
-        if self._failure is not None:
+        self.check_open()
+        if self._is_closing:
             raise self._cause()
+
+    def check_open(self) -> None:
+        """Whether something can still be sent: as `check`, but until the work has ended.
+
+        Raises:
+            StateError: It is not open, or belongs to another loop.
+            KafkaError: What ended it.
+        """
         if self._supervisor is None:
             raise StateError(
                 f"the {self._client} was not started: use it in `async with`, or await start()"
             )
-        if self.is_closed:
-            raise StateError(f"the {self._client} is closed: make a new one")
+        if self._group is None or self._is_sealed or self._failure is not None:
+            raise self._cause()
         self._check_loop()
 
     async def wait(self, waiter: asyncio.Future[T], *, until: float = inf) -> T:
@@ -155,7 +174,8 @@ class Tasks:
             StateError: The client is closed, or was not started.
             KafkaError: What ended it.
         """
-        if self._supervisor is None or self._supervisor.done():  # nobody is left to tell us
+        is_over = self._supervisor is None or self._supervisor.done()
+        if is_over or self._failure is not None:  # nobody is left to tell us
             waiter.cancel()
             self.check()
         registered: asyncio.Future[object] = waiter  # type: ignore[assignment]  # only its failure
@@ -166,6 +186,17 @@ class Tasks:
         finally:
             self._waiters.discard(registered)
 
+    def stop(self) -> None:
+        """Begin to close, and do not wait for it.
+
+        A finalizer may call it: in any thread, and after the end of the loop.
+        """
+        if self._loop is None:
+            return
+        self._is_closing = True
+        with suppress(RuntimeError):  # the loop is closed, and has ended the tasks
+            self._loop.call_soon_threadsafe(self._stop.set)
+
     async def aclose(self) -> None:
         """Stop all tasks and wait for their end. The second call does nothing.
 
@@ -175,7 +206,7 @@ class Tasks:
         if self._supervisor is None or self._supervisor.done():
             return
         self._check_loop()
-        self._stop.set()
+        self.stop()
         # It is not cancelled with us, and if it was cancelled by others, so be it.
         await asyncio.wait([self._supervisor])
 
@@ -188,6 +219,11 @@ class Tasks:
     async def _run(self, task: Running, body: Callable[[], Awaitable[None]]) -> None:
         try:
             await task.run(body)
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            self._fail(task.name, error)
+            raise
         finally:
             self._running.pop(task, None)
 
@@ -196,32 +232,50 @@ class Tasks:
             async with anyio.create_task_group() as self._group:
                 if not opened.cancelled():
                     opened.set_result(None)
-                await self._stop.wait()
-                for stage in Stage:
-                    await self._stop_stage(stage)
-        except Exception as error:
-            self._failure = _first_cause(error)
-            logger.error("%s ended by a failure: %r", self._client, self._failure)
+                try:
+                    await self._stop.wait()
+                    await self._stop_stage(Stage.WORK)
+                finally:
+                    self._is_closing = self._is_sealed = True
+                await self._stop_stage(Stage.CLUSTER)
+                await self._stop_stage(Stage.CONNECTION)
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            # Not again: what ends the program has passed through the loop from the task itself.
+            self._fail("supervisor", error)
         finally:
-            self._stop.set()
-            for waiter in list(self._waiters):
-                if not waiter.done():
-                    waiter.set_exception(self._cause())
+            self._tell()
 
     async def _stop_stage(self, stage: Stage) -> None:
-        # None can be added any more: `spawn` refuses.
-        tasks = [task for task in self._running if task.stage == stage]
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            await task.wait()
+        # Until none is left: those that end may have started others.
+        while tasks := [task for task in self._running if task.stage is stage]:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                await task.wait()
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        """Remember the first failure, and tell of it before the other tasks have ended."""
+        if self._failure is not None:
+            return
+        self._failure = cause = _first_cause(error)
+        text = type(cause).__name__ + (f": {cause}" if isinstance(cause, KafkaError) else "")
+        logger.error("the %s ended, as its task %r failed: %s", self._client, name, text)
+        logger.debug("how the task %r failed", name, exc_info=cause)
+        self._tell()
+
+    def _tell(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(self._cause())
 
     def _cause(self) -> KafkaError:
         """A fresh error for one caller."""
         if self._failure is None:
             return StateError(f"the {self._client} is closed: make a new one")
         if isinstance(self._failure, KafkaError):
-            return copy(self._failure)
+            return fresh(self._failure)
         # Not its text, which may hold anything: the cause has it.
         kind = type(self._failure).__name__
         error = StateError(f"the {self._client} ended by a failure of its own: {kind}")

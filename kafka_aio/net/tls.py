@@ -19,7 +19,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn, cast
 
 from kafka_aio.config import ClientConfig
-from kafka_aio.errors import AuthenticationError, ConfigError, KafkaConnectionError, KafkaError
+from kafka_aio.errors import (
+    AuthenticationError,
+    ConfigError,
+    KafkaConnectionError,
+    KafkaError,
+)
 
 logger = logging.getLogger(__name__)
 

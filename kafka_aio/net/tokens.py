@@ -11,7 +11,6 @@ import asyncio
 import inspect
 import logging
 import random
-from copy import copy
 from math import inf
 from typing import Final
 
@@ -22,6 +21,7 @@ from kafka_aio.errors import (
     KafkaError,
     KafkaTimeoutError,
     StateError,
+    fresh,
 )
 from kafka_aio.net import clock, oidc
 from kafka_aio.types import BearerToken
@@ -34,6 +34,9 @@ LONGEST_SLEEP: Final = 60.0
 
 LEAST_SLEEP: Final = 1.0
 """Between two replacements: a provider may give us the same old token again and again."""
+
+CLOSE_SECONDS: Final = 1.0
+"""How long a provider may take to end after it was cancelled."""
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +106,7 @@ class Tokens:
             return self._token
         outcome = await self._fetch(deadline)
         if isinstance(outcome, KafkaError):
-            fresh = copy(outcome)  # of its own for each who asked
-            raise fresh from outcome.__cause__
+            raise fresh(outcome)
         return outcome
 
     async def keep_fresh(self) -> None:
@@ -120,11 +122,19 @@ class Tokens:
                 self._put_off(outcome)
 
     async def aclose(self) -> None:
-        """End a fetch that is under way; whoever waits for it gets a StateError."""
+        """End a fetch that is under way; whoever waits for it gets a StateError.
+
+        A provider that goes on although it was cancelled is left behind.
+        """
         if self._flight is not None:
             await asyncio.sleep(0)  # it has begun then; one that has not would not say StateError
             self._flight.cancel()
-            await asyncio.wait([self._flight])
+            _, left = await asyncio.wait([self._flight], timeout=CLOSE_SECONDS)
+            if left:
+                logger.warning(
+                    "sasl_oauthbearer_token_provider goes on although it was cancelled: we do not"
+                    " wait for it"
+                )
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not longer than until there is another token."""
@@ -196,7 +206,10 @@ def _is_over(token: BearerToken) -> bool:
 async def _provided(provider: TokenProvider, deadline: float) -> object:
     """What the user's provider returns. It is called here and nowhere else.
 
-    A KafkaError passes as it is: so a provider can say that it is worth trying again.
+    A KafkaError passes as it is: so a provider can say that it is worth trying again. Of any other
+    error our message has the type alone, as its text may have a token in it. The error itself is
+    the cause of ours all the same, since whoever wrote the provider must be able to find the fault:
+    what is in it is the user's own.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -221,7 +234,6 @@ async def _provided(provider: TokenProvider, deadline: float) -> object:
             raise KafkaTimeoutError(
                 "sasl_oauthbearer_token_provider did not return a token in time"
             ) from error
-        # Not its text, which may have a token in it.
         raise AuthenticationError(
             f"sasl_oauthbearer_token_provider failed with {type(error).__name__}"
         ) from error

@@ -165,6 +165,7 @@ async def test_requests_end_in_time_while_nodes_fail_and_nodes_are_found_again(
     print(f"{report.requests} requests, {report.answered} answered, {dict(report.errors)}")
     print(f"slowest {report.slowest:.2f} s, the loop was late by up to {report.stall:.2f} s")
     print("\n".join(f"{what}: back after {seconds:.2f} s" for what, seconds in report.back_after))
+    assert report.stall < 2
     assert report.slowest <= REQUEST_TIMEOUT + LATE + report.stall
     assert report.requests >= LEAST_REQUESTS
     assert report.answered > 0.7 * report.requests

@@ -20,7 +20,7 @@ from kafka_aio.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from tests.net.server import PATIENCE, Broker
+from tests.net.server import PATIENCE, Asked, Broker
 
 MIB = 2**20
 MANY_TURNS = [*range(30), *range(30, 100, 10), *range(100, 2_000, 200)]
@@ -48,6 +48,34 @@ async def ask(connection: Connection, broker: Broker, number: int = 0) -> Heartb
     task = start(connection, number)
     (await broker.next()).answer(answer_to(number))
     return await task
+
+
+def numbers(broker: Broker) -> list[int]:
+    """What the broker has seen, in the order in which it came."""
+    return [asked.message.generation_id for asked in broker.seen]
+
+
+def answer_in_kind(asked: Asked) -> None:
+    """With its number."""
+    asked.answer(answer_to(asked.message.generation_id))
+
+
+async def answered(broker: Broker) -> None:
+    """Answer the next request."""
+    answer_in_kind(await broker.next())
+
+
+async def turns(count: int = 5) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def throttled(milliseconds: int, *, error_code: int = 0) -> HeartbeatResponse:
+    return HeartbeatResponse(throttle_time_ms=milliseconds, error_code=error_code)
+
+
+def seconds_since(moment: float) -> float:
+    return asyncio.get_running_loop().time() - moment
 
 
 async def errors_of(tasks: Iterable[asyncio.Task[Any]]) -> list[KafkaError]:

@@ -1,37 +1,29 @@
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
 
 import pytest
 
-from kafka_aio.config import ClientConfig
 from kafka_aio.errors import (
     AuthenticationError,
     IllegalSaslState,
     KafkaConnectionError,
     KafkaError,
-    KafkaTimeoutError,
     ProtocolError,
     SaslAuthenticationFailed,
     UnsupportedSaslMechanism,
     UnsupportedVersion,
 )
-from kafka_aio.net.connection import Connection, Limits, Traffic
-from kafka_aio.net.dial import Dialer
-from kafka_aio.net.tokens import Tokens
 from kafka_aio.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka_aio.protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from kafka_aio.types import BearerToken
-from tests.net.exchanges import MANY_TURNS, answer_to, cancelled_after, errors_of, start
+from tests.net.dials import PASSWORD, PLAIN, SCRAM, SETUP, dialer, dialled, refusal
+from tests.net.exchanges import MANY_TURNS, cancelled_after
 from tests.net.server import (
     ALL_VERSIONS,
     HOST,
@@ -44,53 +36,15 @@ from tests.net.server import (
     says,
     says_nothing,
     scram,
-    until,
     writes,
 )
 from tests.unit.protocol.sasl_broker import ScramBroker
-
-SETUP = 0.2
-PASSWORD = "correct horse"
-PLAIN: dict[str, Any] = {"sasl_mechanism": "PLAIN"}
-SCRAM: dict[str, Any] = {"sasl_mechanism": "SCRAM-SHA-256"}
 
 
 @pytest.fixture
 async def broker() -> AsyncIterator[Broker]:
     async with Broker().listening() as listening:
         yield listening
-
-
-def dialer(*, limits: Limits | None = None, **options: Any) -> Dialer:
-    if options["sasl_mechanism"] != "OAUTHBEARER":
-        options = {"sasl_username": "ada", "sasl_password": PASSWORD, **options}
-    config = ClientConfig(
-        bootstrap_servers="unused:1", security_protocol="SASL_PLAINTEXT", **options
-    )
-    tokens = Tokens(config) if config.sasl_mechanism == "OAUTHBEARER" else None
-    return Dialer(config, limits or Limits(), Traffic(), tokens=tokens, rng=random.Random(0))
-
-
-@asynccontextmanager
-async def dialled(ours: Dialer, broker: Broker) -> AsyncIterator[Connection]:
-    connection = await ours.dial(HOST, broker.port, timeout=PATIENCE)
-    try:
-        yield connection
-    finally:
-        await connection.aclose()
-
-
-async def refusal(broker: Broker, *, timeout: float = PATIENCE, **options: Any) -> KafkaError:
-    """How a dial fails; it must, and say where, and not with the password."""
-    with pytest.raises(KafkaError) as caught:
-        await dialer(**options).dial(HOST, broker.port, timeout=timeout)
-    assert f"127.0.0.1:{broker.port}" in str(caught.value)
-    assert PASSWORD not in repr(caught.value)
-    await broker.peers[0].wait_gone()
-    return caught.value
-
-
-# Once.
 
 
 async def test_plain_shows_who_we_are(broker: Broker) -> None:
@@ -246,140 +200,3 @@ async def test_a_dial_can_be_cancelled_in_any_turn_of_the_loop(broker: Broker) -
 
     async with dialled(ours, broker) as connection:
         assert connection.is_open
-
-
-# Anew.
-
-
-@pytest.mark.parametrize("seconds", [10, 3_600])
-async def test_a_session_is_renewed_before_its_end(broker: Broker, seconds: int) -> None:
-    broker.reactions[SaslAuthenticateRequest] = says(authenticated(lifetime_ms=1_000 * seconds))
-    now = asyncio.get_running_loop().time()
-
-    async with dialled(dialer(**PLAIN), broker) as connection:
-        assert 0.85 * seconds <= connection.renew_at - now <= 0.95 * seconds + 1
-
-
-async def test_a_session_is_not_renewed_within_a_second(broker: Broker) -> None:
-    broker.reactions[SaslAuthenticateRequest] = says(authenticated(lifetime_ms=500))
-    now = asyncio.get_running_loop().time()
-
-    async with dialled(dialer(**PLAIN), broker) as connection:
-        assert connection.renew_at >= now + 1.0
-
-
-async def test_a_session_without_an_end_is_not_renewed(broker: Broker) -> None:
-    broker.reactions[SaslAuthenticateRequest] = says(authenticated(lifetime_ms=-5))
-
-    async with dialled(dialer(**PLAIN), broker) as connection:
-        assert connection.renew_at == inf
-
-
-async def test_a_connection_in_use_authenticates_anew(broker: Broker) -> None:
-    broker.reactions[SaslAuthenticateRequest] = says(authenticated(lifetime_ms=10_000))
-    ours = dialer(**PLAIN)
-    async with dialled(ours, broker) as connection:
-        before = start(connection, 1)
-        asked = await broker.next()
-        was_to_be_renewed = connection.renew_at
-        renewing = asyncio.create_task(ours.renew(connection))
-        await asyncio.sleep(0)
-        after = start(connection, 2)
-        asked.answer(answer_to(1))  # brokers answer in turn
-        await renewing
-        (await broker.next()).answer(answer_to(2))
-
-        assert (await before, await after) == (answer_to(1), answer_to(2))
-        assert connection.renew_at != was_to_be_renewed
-        names = [type(asked.message).__name__.removesuffix("Request") for asked in broker.seen[3:]]
-        assert names == ["Heartbeat", "SaslHandshake", "SaslAuthenticate", "Heartbeat"]
-
-
-async def test_a_connection_that_may_not_go_on_is_closed(broker: Broker) -> None:
-    ours = dialer(**PLAIN)
-    async with dialled(ours, broker) as connection:
-        broker.reactions[SaslAuthenticateRequest] = says_nothing
-        renewing = asyncio.create_task(ours.renew(connection))
-        await until(lambda: len(broker.seen) == 5)
-        waiting = start(connection, 1)
-        await asyncio.sleep(0)
-        broker.seen[-1].answer(REFUSED)
-
-        errors = await errors_of([renewing, waiting])
-
-        assert all(isinstance(error, AuthenticationError) for error in errors)
-        assert not connection.is_open
-        assert len({id(error) for error in [*errors, connection.error]}) == 3
-
-
-async def test_a_renewal_that_is_not_answered_closes_the_connection(broker: Broker) -> None:
-    ours = dialer(limits=Limits(frame_timeout=0.05), **PLAIN)
-    async with dialled(ours, broker) as connection:
-        broker.reactions[SaslAuthenticateRequest] = says_nothing
-
-        with pytest.raises(KafkaTimeoutError, match="no answer to SaslAuthenticate"):
-            await ours.renew(connection)
-
-        assert not connection.is_open
-
-
-async def test_a_renewal_that_is_cancelled_closes_the_connection(broker: Broker) -> None:
-    ours = dialer(**PLAIN)
-    async with dialled(ours, broker) as connection:
-        broker.reactions[SaslAuthenticateRequest] = says_nothing
-        renewing = asyncio.create_task(ours.renew(connection))
-        await until(lambda: len(broker.seen) == 5)
-        waiting = start(connection, 1)
-        await asyncio.sleep(0)
-        renewing.cancel()
-
-        (error,) = await errors_of([waiting])
-
-        assert renewing.cancelled()
-        assert not error.indefinite
-        assert not connection.is_open  # the broker waits for the rest, and takes nothing else
-
-
-async def test_who_waits_for_a_token_does_not_hold_the_others_back(broker: Broker) -> None:
-    may_have_it = asyncio.Event()
-    may_have_it.set()
-
-    async def token() -> BearerToken:
-        await may_have_it.wait()
-        return BearerToken("a-token", expires_at=1.0)  # of the past: each use fetches
-
-    ours = dialer(sasl_mechanism="OAUTHBEARER", sasl_oauthbearer_token_provider=token)
-    async with dialled(ours, broker) as connection:
-        may_have_it.clear()
-        renewing = asyncio.create_task(ours.renew(connection))
-        await asyncio.sleep(0)
-        task = start(connection, 1)
-        (await broker.next()).answer(answer_to(1))
-        answer = await task
-        may_have_it.set()
-        await renewing
-
-        assert answer == answer_to(1)
-
-
-async def test_a_renewal_waits_no_longer_for_a_token_than_for_an_answer(broker: Broker) -> None:
-    may_have_it = asyncio.Event()
-    may_have_it.set()
-
-    async def token() -> BearerToken:
-        await may_have_it.wait()
-        return BearerToken("a-token", expires_at=1.0)
-
-    limits = Limits(frame_timeout=0.05)
-    ours = dialer(
-        limits=limits, sasl_mechanism="OAUTHBEARER", sasl_oauthbearer_token_provider=token
-    )
-    async with dialled(ours, broker) as connection:
-        may_have_it.clear()
-
-        async with asyncio.timeout(PATIENCE):
-            with pytest.raises(KafkaError):
-                await ours.renew(connection)
-
-        assert not connection.is_open
-        may_have_it.set()

@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import anyio
 import pytest
 
+from kafka_aio.config import AdminConfig
 from kafka_aio.errors import (
     AuthenticationError,
     KafkaConnectionError,
@@ -20,6 +22,7 @@ from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.coordinators import Coordinator, CoordinatorKind
 from kafka_aio.net.dial import Dialer
 from kafka_aio.net.links import FETCH
+from kafka_aio.net.tasks import Tasks
 from kafka_aio.protocol.messages.groups import (
     FindCoordinatorRequest,
     HeartbeatRequest,
@@ -296,6 +299,31 @@ async def test_a_bug_in_a_dial_reaches_those_who_wait_for_the_connection(
                 await cluster.send(2, BEAT)
 
         assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+async def test_work_may_send_while_the_client_closes() -> None:
+    said = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            with anyio.CancelScope(shield=True):
+                said.append(await cluster.send(2, BEAT))  # by a connection that is not there yet
+
+    async with scripted(2) as script:
+        script.brokers[2].reactions[HeartbeatRequest] = beats
+        tasks = Tasks("test")
+        await tasks.start()
+        cluster = Cluster(
+            AdminConfig.from_options({"bootstrap_servers": script.bootstrap(1)}), tasks
+        )
+        await cluster.start()
+        tasks.spawn(work, name="work")
+        await asyncio.sleep(0)
+        await tasks.aclose()
+
+    assert [answer.error_code for answer in said] == [0]
 
 
 Calls = dict[str, Callable[[Cluster], Coroutine[Any, Any, Any]]]

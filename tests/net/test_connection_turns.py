@@ -11,42 +11,27 @@ import pytest
 from kafka_aio.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka_aio.net.connection import Connection, Traffic
 from kafka_aio.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
-from tests.net.exchanges import answer_to, ask, errors_of, numbered, produced, start
-from tests.net.server import PATIENCE, Asked, Broker, until
+from tests.net.exchanges import (
+    answer_in_kind,
+    answer_to,
+    answered,
+    ask,
+    errors_of,
+    numbered,
+    numbers,
+    produced,
+    seconds_since,
+    start,
+    throttled,
+    turns,
+)
+from tests.net.server import PATIENCE, Broker, until
 
 
 @pytest.fixture
 async def broker() -> AsyncIterator[Broker]:
     async with Broker().listening() as listening:
         yield listening
-
-
-def numbers(broker: Broker) -> list[int]:
-    """What the broker has seen, in the order in which it came."""
-    return [asked.message.generation_id for asked in broker.seen]
-
-
-def answer_in_kind(asked: Asked) -> None:
-    """With its number."""
-    asked.answer(answer_to(asked.message.generation_id))
-
-
-async def answered(broker: Broker) -> None:
-    """Answer the next request."""
-    answer_in_kind(await broker.next())
-
-
-async def turns(count: int = 5) -> None:
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
-def throttled(milliseconds: int, *, error_code: int = 0) -> HeartbeatResponse:
-    return HeartbeatResponse(throttle_time_ms=milliseconds, error_code=error_code)
-
-
-def seconds_since(moment: float) -> float:
-    return asyncio.get_running_loop().time() - moment
 
 
 # The queue.
@@ -268,126 +253,6 @@ async def test_whoever_is_cancelled_the_others_get_their_answers(broker: Broker,
         assert connection.in_flight == 0
 
 
-# Throttling.
-
-
-async def test_a_broker_that_asks_for_a_pause_gets_it(broker: Broker) -> None:
-    traffic = Traffic()
-    async with broker.connected(traffic) as (connection, _):
-        first = start(connection, 0)
-        (await broker.next()).answer(throttled(60))
-        await first
-        began = asyncio.get_running_loop().time()
-        following = start(connection, 1)
-        await answered(broker)
-        await following
-
-        assert seconds_since(began) >= 0.055
-        assert connection.throttled_until == pytest.approx(began + 0.06, abs=0.05)
-        assert traffic.throttled == 0.06
-
-
-async def test_who_waits_in_the_queue_waits_for_the_pause_too(broker: Broker) -> None:
-    async with broker.connected(max_in_flight=1) as (connection, _):
-        tasks = [start(connection, number) for number in range(3)]
-        (await broker.next()).answer(throttled(60))
-        await tasks[0]
-        began = asyncio.get_running_loop().time()
-        await answered(broker)
-        pause = seconds_since(began)
-        await answered(broker)
-
-        assert pause >= 0.05
-        assert [(await task).error_code for task in tasks] == [0, 1, 2]
-        assert numbers(broker) == [0, 1, 2]
-
-
-@pytest.mark.parametrize("milliseconds", [1, 2, 3, 7])
-async def test_the_pause_always_ends(broker: Broker, milliseconds: int) -> None:
-    # uvloop counts whole milliseconds, and wakes up a little before the time.
-    async with broker.connected(frame_timeout=milliseconds / 1000 - 0.0006) as (connection, _):
-        for number in range(5):
-            task = start(connection, number)
-            (await broker.next()).answer(throttled(milliseconds, error_code=number))
-            async with asyncio.timeout(PATIENCE):
-                assert (await task).error_code == number
-
-
-async def test_a_pause_is_not_longer_than_a_frame_may_take(broker: Broker) -> None:
-    traffic = Traffic()
-    async with broker.connected(traffic, frame_timeout=0.05) as (connection, _):
-        first = start(connection, 0)
-        (await broker.next()).answer(throttled(2**31 - 1))
-        await first
-        following = start(connection, 1)
-        await answered(broker)
-
-        assert (await following).error_code == 1
-        assert traffic.throttled == 0.05
-
-
-async def test_a_deadline_in_a_pause_says_that_the_broker_asked_for_it(broker: Broker) -> None:
-    async with broker.connected() as (connection, _):
-        first = start(connection, 0)
-        (await broker.next()).answer(throttled(30_000))
-        await first
-
-        (error,) = await errors_of([start(connection, 1, seconds=0.03)])
-
-        assert "the broker asked us to pause (a quota)" in str(error)
-        assert not error.indefinite
-
-
-async def test_closing_ends_the_pause_for_those_who_wait(broker: Broker) -> None:
-    async with broker.connected() as (connection, _):
-        first = start(connection, 0)
-        (await broker.next()).answer(throttled(30_000))
-        await first
-        waiting = [start(connection, number) for number in (1, 2)]
-        await turns()
-        connection.close()
-
-        errors = await errors_of(waiting)
-
-        assert {type(error) for error in errors} == {KafkaConnectionError}
-        assert not any(error.indefinite for error in errors)
-
-
-async def test_a_pause_is_of_one_connection_alone(broker: Broker) -> None:
-    async with broker.connected() as (slow, _), broker.connected() as (fast, _):
-        first = start(slow, 0)
-        (await broker.next()).answer(throttled(30_000))
-        await first
-
-        assert await ask(fast, broker, 1) == answer_to(1)
-        assert fast.throttled_until == 0.0
-
-
-async def test_a_shorter_pause_does_not_end_a_longer_one(broker: Broker) -> None:
-    async with broker.connected() as (connection, peer):
-        tasks = [start(connection, number) for number in range(2)]
-        asked = [await broker.next() for _ in tasks]
-        peer.write(asked[0].framed(throttled(80)) + asked[1].framed(throttled(1)))
-        await asyncio.gather(*tasks)
-        began = asyncio.get_running_loop().time()
-        following = start(connection, 2)
-        await answered(broker)
-        await following
-
-        assert seconds_since(began) >= 0.07
-
-
-@pytest.mark.parametrize("milliseconds", [0, -5])
-async def test_no_pause_is_no_pause(broker: Broker, milliseconds: int) -> None:
-    async with broker.connected() as (connection, _):
-        first = start(connection, 0)
-        (await broker.next()).answer(throttled(milliseconds))
-        await first
-
-        assert connection.throttled_until == 0.0
-        assert await ask(connection, broker, 1) == answer_to(1)
-
-
 # One at a time.
 
 
@@ -398,23 +263,95 @@ async def exchange(connection: Connection, number: int) -> HeartbeatResponse:
 
 async def test_while_one_has_the_connection_for_itself_the_others_wait(broker: Broker) -> None:
     async with broker.connected() as (connection, _):
-        before = start(connection, 0)
-        asked = await broker.next()
-        with connection.exclusive():
+        async with connection.exclusive():
             waiting = [start(connection, number) for number in (8, 9)]
             for number in (1, 2):
                 own = asyncio.create_task(exchange(connection, number))
-                own_asked = await broker.next()
-                if number == 1:
-                    asked.answer(answer_to(0))  # what is due before still comes
-                own_asked.answer(answer_to(number))
+                await answered(broker)
                 assert (await own).error_code == number
-            assert (await before).error_code == 0
         for _ in waiting:
             await answered(broker)
 
         assert [(await task).error_code for task in waiting] == [8, 9]
-        assert numbers(broker) == [0, 1, 2, 8, 9]
+        assert numbers(broker) == [1, 2, 8, 9]
+
+
+async def alone(connection: Connection, number: int) -> HeartbeatResponse:
+    async with connection.exclusive():
+        return await exchange(connection, number)
+
+
+async def test_who_wants_the_connection_for_itself_waits_for_the_answers_due_before(
+    broker: Broker,
+) -> None:
+    async with broker.connected() as (connection, _):
+        before = [start(connection, number) for number in (0, 1)]
+        asked = [await broker.next() for _ in before]
+        own = asyncio.create_task(alone(connection, 2))
+        await turns()
+        after = start(connection, 3)
+        asked[0].answer(answer_to(0))
+        await before[0]
+        await turns()
+        early = numbers(broker)
+        asked[1].answer(answer_to(1))
+        await answered(broker)
+        await answered(broker)
+
+        assert early == [0, 1]
+        assert [(await task).error_code for task in (*before, own, after)] == [0, 1, 2, 3]
+        assert numbers(broker) == [0, 1, 2, 3]
+
+
+async def test_who_wants_the_connection_for_itself_waits_for_the_end_of_a_pause(
+    broker: Broker,
+) -> None:
+    async with broker.connected() as (connection, _):
+        first = start(connection, 0)
+        asked = await broker.next()
+        own = asyncio.create_task(alone(connection, 1))
+        await turns()
+        asked.answer(throttled(60))
+        await first
+        began = asyncio.get_running_loop().time()
+        await answered(broker)
+        await own
+
+        assert seconds_since(began) >= 0.055
+
+
+async def test_who_wants_the_connection_for_itself_learns_that_it_is_lost(broker: Broker) -> None:
+    async with broker.connected() as (connection, peer):
+        before = start(connection, 0)
+        await broker.next()
+        own = asyncio.create_task(alone(connection, 1))
+        await turns()
+        peer.close()
+
+        errors = await errors_of([before, own])
+
+        assert {type(error) for error in errors} == {KafkaConnectionError}
+        assert [error.indefinite for error in errors] == [True, False]
+
+
+async def test_who_does_not_want_the_connection_for_itself_any_more_lets_the_others_go_on(
+    broker: Broker,
+) -> None:
+    async with broker.connected() as (connection, _):
+        before = start(connection, 0)
+        asked = await broker.next()
+        own = asyncio.create_task(alone(connection, 1))
+        await turns()
+        after = start(connection, 2)
+        await turns()
+        own.cancel()
+        following = await broker.next()
+        asked.answer(answer_to(0))
+        answer_in_kind(following)
+
+        assert [(await task).error_code for task in (before, after)] == [0, 2]
+        assert own.cancelled()
+        assert numbers(broker) == [0, 2]
 
 
 async def test_those_whose_turn_had_come_wait_too_and_keep_their_order(broker: Broker) -> None:
@@ -424,7 +361,7 @@ async def test_those_whose_turn_had_come_wait_too_and_keep_their_order(broker: B
         asked = [await broker.next() for _ in range(2)]
         peer.write(b"".join(each.framed(answer_to(n)) for n, each in enumerate(asked)))
         await until(lambda: traffic.answers == 2)  # there is room for 2 and 3, which did not run
-        with connection.exclusive():
+        async with connection.exclusive():
             own = asyncio.create_task(exchange(connection, 100))
             await answered(broker)
             await own
@@ -437,7 +374,7 @@ async def test_those_whose_turn_had_come_wait_too_and_keep_their_order(broker: B
 
 async def test_a_deadline_meanwhile_says_why(broker: Broker) -> None:
     async with broker.connected() as (connection, _):
-        with connection.exclusive():
+        async with connection.exclusive():
             (error,) = await errors_of([start(connection, 1, seconds=0.03)])
 
         assert "the connection authenticates itself anew" in str(error)
@@ -447,10 +384,11 @@ async def test_a_deadline_meanwhile_says_why(broker: Broker) -> None:
 async def test_the_others_go_on_also_after_a_failure(broker: Broker) -> None:
     async with broker.connected() as (connection, _):
         waiting = None
-        with suppress(ZeroDivisionError), connection.exclusive():
-            waiting = start(connection, 1)
-            await turns()
-            raise ZeroDivisionError
+        with suppress(ZeroDivisionError):
+            async with connection.exclusive():
+                waiting = start(connection, 1)
+                await turns()
+                raise ZeroDivisionError
         assert waiting is not None
         await answered(broker)
 

@@ -203,6 +203,19 @@ async def test_a_name_that_is_none(host: str) -> None:
 
 
 @pytest.mark.loop("asyncio")  # uvloop's methods cannot be replaced
+@pytest.mark.parametrize("host", ["", ".example", "a..b", "a" * 64, "nul\0byte"])
+async def test_a_name_that_resolves_and_is_none_for_tls(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    stands_for(monkeypatch, HOST)
+    with silent(HOST) as port:
+        error = await refusal(port, host=host, **TLS)
+
+    assert isinstance(error, KafkaConnectionError)
+    assert "TLS cannot ask for a host of this name" in str(error)
+
+
+@pytest.mark.loop("asyncio")  # as above
 async def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     async def getaddrinfo(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -327,7 +340,7 @@ async def test_a_port_that_closes_at_once(broker: Broker, how: str) -> None:
         (b"\x15\x03\x03\x00\x02\x02\x46", "the peer speaks TLS; set security_protocol to 'SSL'"),
         (b"\x00\x00\x00\x03abc", "a frame of 3 bytes; from 4 to 524,288 are accepted"),
         (b"\x00\x08\x00\x01", "a frame of 524,289 bytes; from 4 to 524,288 are accepted"),
-        (b"\x00\x00\x00\x08\x00\x00\x00\x02abcd", "request 1 (ApiVersions) is to be answered"),
+        (b"\x00\x00\x00\x08\x00\x00\x00\x02abcd", "answer to 2 came; is this a Kafka broker?"),
         (b"\x00\x00\x00\x04\x00\x00\x00\x01", "ApiVersions"),
         (b"\x00\x00\x00\x06\x00\x00\x00\x01\x00\x00", "ApiVersions"),
         (b"\x00\x00\x00\x06\x00\x00\x00\x01\x7f\xff", "ApiVersions"),

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import weakref
 from collections.abc import AsyncIterator
+from functools import partial
 
 import anyio
 import pytest
@@ -29,7 +31,7 @@ async def sleep_for_ever() -> None:
 class Gate:
     """A body of a task that fails when it is told to."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         self._error = error
         self._opened = asyncio.Event()
 
@@ -174,12 +176,150 @@ async def test_an_error_that_is_not_ours_is_the_cause_of_one_that_is(
     gate.open()
     await ended(tasks)
 
-    with pytest.raises(StateError, match="the producer ended by a failure of its own: ZeroDiv") as caught:
+    with pytest.raises(StateError, match="producer ended by a failure of its own: Zero") as caught:
         tasks.check()
 
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    said = [(each.levelno, each.message) for each in caplog.records if "tasks" in each.name]
-    assert said == [(logging.ERROR, "producer ended by a failure: ZeroDivisionError('oh')")]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ZeroDivisionError("oh"), "the producer ended, as its task 'gate' failed: ZeroDivision"),
+        (KafkaConnectionError("no broker"), "'gate' failed: KafkaConnectionError: no broker"),
+    ],
+)
+async def test_a_failure_is_logged_once_and_a_foreign_text_only_for_those_who_debug(
+    tasks: Tasks, caplog: pytest.LogCaptureFixture, error: Exception, text: str
+) -> None:
+    caplog.set_level(logging.DEBUG, "kafka_aio")
+    gate = Gate(error)
+    tasks.spawn(gate, name="gate")
+    gate.open()
+    await ended(tasks)
+    await tasks.aclose()
+
+    loud, quiet = (each for each in caplog.records if each.name == "kafka_aio.net.tasks")
+    assert (loud.levelno, quiet.levelno) == (logging.ERROR, logging.DEBUG)
+    assert text in loud.message
+    assert "oh" not in loud.message
+    assert loud.exc_info is None
+    assert quiet.exc_info is not None
+    assert quiet.exc_info[1] is error
+
+
+class Abort(BaseException):
+    """No Exception, as those are that libraries use to end a program."""
+
+
+async def test_a_failure_that_is_no_exception_is_a_cause_as_well(tasks: Tasks) -> None:
+    gate = Gate(Abort("now"))
+    tasks.spawn(gate, name="gate")
+    waiting = asyncio.create_task(tasks.wait(asyncio.get_running_loop().create_future()))
+    await asyncio.sleep(0)
+
+    gate.open()
+    errors = await asyncio.gather(waiting, return_exceptions=True)
+    with pytest.raises(StateError, match="ended by a failure of its own: Abort") as caught:
+        tasks.check()
+    await tasks.aclose()
+
+    assert isinstance(errors[0], StateError)
+    assert isinstance(errors[0].__cause__, Abort)
+    assert caught.value.__cause__ is errors[0].__cause__
+
+
+def interrupted(kind: type[BaseException], complaints: list[object]) -> BaseException | None:
+    """What is the cause for who waits, when a task raises what ends the program."""
+    tasks = Tasks("producer")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+        await tasks.start()
+        gate = Gate(kind())
+        tasks.spawn(gate, name="gate")
+        gate.open()
+        await tasks.wait(loop.create_future())
+
+    loop = asyncio.new_event_loop()
+    running = loop.create_task(main())
+    with pytest.raises(kind):
+        loop.run_until_complete(running)
+    with pytest.raises(StateError, match=f"a failure of its own: {kind.__name__}") as caught:
+        loop.run_until_complete(running)
+    loop.run_until_complete(tasks.aclose())
+    loop.close()
+    return caught.value.__cause__
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_passes_through_the_loop_and_reaches_those_who_wait(
+    kind: type[BaseException],
+) -> None:
+    complaints: list[object] = []
+
+    assert isinstance(interrupted(kind, complaints), kind)
+    gc.collect()  # then asyncio complains about failures that nobody has seen
+    assert complaints == []
+
+
+async def test_the_cause_is_told_before_the_last_task_has_ended(tasks: Tasks) -> None:
+    may_end = asyncio.Event()
+
+    async def slow() -> None:
+        try:
+            await sleep_for_ever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await may_end.wait()
+
+    gate = Gate(KafkaConnectionError("no broker"))
+    other = tasks.spawn(slow, name="slow")
+    failed = tasks.spawn(gate, name="gate")
+    loop = asyncio.get_running_loop()
+    waiting = asyncio.create_task(tasks.wait(loop.create_future()))
+    await asyncio.sleep(0)
+    gate.open()
+    await failed.wait()
+    try:
+        for _ in range(10):
+            for call in (tasks.check, tasks.check_open):
+                with pytest.raises(KafkaConnectionError, match="no broker"):
+                    call()
+            await asyncio.sleep(0)
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(KafkaConnectionError, match="no broker"):
+                await waiting
+            with pytest.raises(KafkaConnectionError, match="no broker"):
+                await tasks.wait(loop.create_future())
+
+        assert "(done)" not in repr(other)
+        assert tasks.is_closed
+    finally:
+        may_end.set()
+
+
+class Picky(KafkaError):
+    """As a user may write one."""
+
+    def __init__(self, *, host: str) -> None:
+        super().__init__(f"no {host}")
+        self.host = host
+
+
+async def test_an_error_whose_constructor_wants_other_arguments_is_told_to_all(
+    tasks: Tasks,
+) -> None:
+    gate = Gate(Picky(host="here"))
+    tasks.spawn(gate, name="gate")
+    gate.open()
+    await ended(tasks)
+
+    for _ in range(2):
+        with pytest.raises(Picky, match="no here") as caught:
+            tasks.check()
+        assert caught.value.host == "here"
 
 
 async def test_who_is_cancelled_in_the_turn_of_a_failure_complains_to_nobody(tasks: Tasks) -> None:
@@ -238,169 +378,14 @@ async def test_closing_reaches_those_who_wait(tasks: Tasks) -> None:
         await waiting
 
 
-# Closing.
-
-
-async def test_the_stages_stop_one_after_another(tasks: Tasks) -> None:
-    steps = []
-
-    def body(stage: Stage) -> object:
-        async def run() -> None:
-            try:
-                await sleep_for_ever()
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await asyncio.sleep(0.005)
-                steps.append(stage)
-
-        return run
-
-    for stage in (Stage.CONNECTION, Stage.WORK, Stage.CLUSTER, Stage.WORK):
-        tasks.spawn(body(stage), name=stage.name, stage=stage)  # type: ignore[arg-type]
-    await asyncio.sleep(0)
-
-    await tasks.aclose()
-
-    assert steps == [Stage.WORK, Stage.WORK, Stage.CLUSTER, Stage.CONNECTION]
-
-
-async def test_closing_twice_is_closing_once(tasks: Tasks) -> None:
-    tasks.spawn(sleep_for_ever, name="sleeper")
-
-    await asyncio.gather(tasks.aclose(), tasks.aclose())
-    await tasks.aclose()
-
-    assert repr(tasks) == "<Tasks of the producer: 0 running, closed>"
-    with pytest.raises(StateError, match="the producer is closed"):
-        tasks.check()
-
-
-async def test_closing_what_was_never_started_does_nothing() -> None:
-    tasks = Tasks("admin")
-
-    await tasks.aclose()
-
-    assert tasks.is_closed
-
-
-async def test_closing_that_is_cancelled_goes_on(tasks: Tasks) -> None:
-    may_end = asyncio.Event()
-
-    async def body() -> None:
-        try:
-            await sleep_for_ever()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await may_end.wait()
-
-    running = tasks.spawn(body, name="slow")
-    await asyncio.sleep(0)
-    closing = asyncio.create_task(tasks.aclose())
-    await asyncio.sleep(0.005)
-    closing.cancel()
-    await asyncio.wait([closing])
-    may_end.set()
-    async with asyncio.timeout(PATIENCE):
-        await running.wait()
-
-    assert closing.cancelled()
-    assert repr(tasks) == "<Tasks of the producer: 0 running, closed>"
-
-
-async def test_a_failure_on_the_way_out_does_not_stop_the_closing(tasks: Tasks) -> None:
-    async def body() -> None:
-        try:
-            await sleep_for_ever()
-        finally:
-            raise ZeroDivisionError
-
-    tasks.spawn(body, name="clumsy")
-    tasks.spawn(sleep_for_ever, name="other", stage=Stage.CONNECTION)
-    await asyncio.sleep(0)
-
-    async with asyncio.timeout(PATIENCE):
-        await tasks.aclose()
-
-    assert repr(tasks) == "<Tasks of the producer: 0 running, failed>"
-
-
-async def test_a_task_may_close_the_client_that_it_belongs_to(tasks: Tasks) -> None:
-    running = tasks.spawn(tasks.aclose, name="suicidal")
-
-    async with asyncio.timeout(PATIENCE):
-        await running.wait()
-        await tasks.aclose()
-
-    assert repr(tasks) == "<Tasks of the producer: 0 running, closed>"
-
-
-async def test_nothing_is_started_while_it_closes(tasks: Tasks) -> None:
-    refused: list[KafkaError] = []
-
-    async def body() -> None:
-        try:
-            await sleep_for_ever()
-        finally:
-            try:
-                tasks.spawn(sleep_for_ever, name="late")
-            except StateError as error:
-                refused.append(error)
-
-    tasks.spawn(body, name="early")
-    await asyncio.sleep(0)
-
-    async with asyncio.timeout(PATIENCE):
-        await tasks.aclose()
-
-    assert [str(error) for error in refused] == ["the producer is closed"]
-
-
-async def test_it_may_be_started_in_one_task_and_closed_in_another() -> None:
-    tasks = Tasks("consumer")
-
-    await asyncio.create_task(tasks.start())
-    running = tasks.spawn(sleep_for_ever, name="fetcher")
-    await asyncio.create_task(tasks.aclose())
-
-    assert "(done)" in repr(running)
-
-
-async def test_it_outlives_the_scope_in_which_it_was_started() -> None:
-    tasks = Tasks("consumer")
-
-    with anyio.CancelScope() as scope:
-        await tasks.start()
-        running = tasks.spawn(sleep_for_ever, name="fetcher")
-        scope.cancel()
-        await asyncio.sleep(0)
-
-    assert "(done)" not in repr(running)
-    tasks.check()
-    await tasks.aclose()
-
-
-async def test_a_start_that_is_cancelled_leaves_nothing_behind(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    tasks = Tasks("consumer")
-    starting = asyncio.create_task(tasks.start())
-    await asyncio.sleep(0)
-    starting.cancel()
-    await asyncio.wait([starting])
-
-    assert starting.cancelled()
-    with pytest.raises(StateError, match="the consumer is closed"):
-        tasks.check()
-    assert [each for each in caplog.records if each.name.startswith("kafka_aio")] == []
-
-
 # Misuse.
 
 
 async def test_what_was_not_started_cannot_be_used() -> None:
     tasks = Tasks("consumer")
 
-    for call in (tasks.check, lambda: tasks.spawn(sleep_for_ever, name="late")):
+    late = partial(tasks.spawn, sleep_for_ever, name="late", stage=Stage.CONNECTION)
+    for call in (tasks.check, tasks.check_open, late):
         with pytest.raises(StateError, match="the consumer was not started: use it in `async with"):
             call()
     with pytest.raises(StateError, match="the consumer was not started"):
@@ -422,6 +407,8 @@ def test_another_loop_cannot_use_it() -> None:
         with pytest.raises(StateError, match="belongs to another event loop"):
             tasks.check()
         with pytest.raises(StateError, match="belongs to another event loop"):
+            tasks.check_open()
+        with pytest.raises(StateError, match="belongs to another event loop"):
             await tasks.aclose()
 
     loop.run_until_complete(tasks.start())
@@ -430,21 +417,3 @@ def test_another_loop_cannot_use_it() -> None:
     loop.close()
 
     assert tasks.is_closed
-
-
-async def test_cancelling_everything_ends_it_too() -> None:
-    tasks = Tasks("producer")
-    await tasks.start()
-    tasks.spawn(sleep_for_ever, name="sleeper")
-    waiting = asyncio.create_task(tasks.wait(asyncio.get_running_loop().create_future()))
-    await asyncio.sleep(0)
-
-    # As asyncio.run does at its end.
-    others = asyncio.all_tasks() - {asyncio.current_task(), waiting}
-    for task in others:
-        task.cancel()
-    await asyncio.wait(others)
-
-    with pytest.raises(StateError, match="the producer is closed"):
-        await waiting
-    await tasks.aclose()

@@ -163,6 +163,25 @@ async def test_an_error_of_ours_that_the_provider_raises_passes_as_it_is() -> No
         await Tokens(given(provider)).token()
 
 
+class Picky(KafkaConnectionError):
+    """As a user may write one."""
+
+    def __init__(self, *, host: str) -> None:
+        super().__init__(f"{host} is down")
+        self.host = host
+
+
+async def test_an_error_whose_constructor_wants_other_arguments_passes_as_well() -> None:
+    provider = Provider()
+    provider.failure = Picky(host="login.example")
+    tokens = Tokens(given(provider))
+    errors = await asyncio.gather(*(tokens.token() for _ in range(2)), return_exceptions=True)
+
+    assert [str(error) for error in errors] == ["login.example is down"] * 2
+    assert [error.host for error in errors if isinstance(error, Picky)] == ["login.example"] * 2
+    assert errors[0] is not errors[1]
+
+
 def test_a_provider_that_hangs_is_given_up_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     provider = Provider()
     provider.gate = asyncio.Event()
@@ -239,6 +258,31 @@ async def test_closing_ends_a_fetch_and_those_who_wait_for_it(turns: int) -> Non
     with pytest.raises(StateError, match="closed while a token was fetched"):
         await caller
     await tokens.aclose()
+
+
+async def test_closing_leaves_a_provider_behind_that_does_not_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kafka_aio.net.tokens.CLOSE_SECONDS", 0.01)
+    may_end = asyncio.Event()
+
+    async def provider() -> str:
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_end.wait()
+        return "late"
+
+    tokens = Tokens(given(provider))
+    caller = asyncio.create_task(tokens.token())
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(5):
+            await tokens.aclose()
+    finally:
+        may_end.set()
+        await asyncio.wait([caller])
+
+    assert "token_provider goes on although it was cancelled" in caplog.text
 
 
 async def test_closing_before_anything_was_fetched_does_nothing() -> None:

@@ -32,7 +32,7 @@ def test_a_new_topic_has_numbers_or_an_assignment(numbers: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("total", [0, -1])
 def test_a_topic_has_at_least_one_partition(total: int) -> None:
-    with pytest.raises(ValueError, match=f"1 partition or more, not {total}"):
+    with pytest.raises(ValueError, match=f"is from 1 to 2,147,483,647, not {total}"):
         NewPartitions(total)
 
 
@@ -147,3 +147,23 @@ def test_what_is_no_list_of_the_right_things_is_said_so(
     given: object, kind: type, text: str
 ) -> None:
     assert wrong(checked, "describe", given, kind) == text
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"partitions": "3"}, TypeError),
+        ({"partitions": True}, TypeError),
+        ({"partitions": 2**31}, ValueError),
+        ({"replication_factor": 2**15}, ValueError),
+        ({"configs": ["a"]}, TypeError),
+        ({"configs": {"retention.ms": 1000}}, TypeError),
+        ({"assignments": [[1]]}, TypeError),
+    ],
+    ids=str,
+)
+def test_numbers_and_options_of_a_topic_are_checked(
+    options: dict[str, Any], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind, match="topic 'x': "):
+        NewTopic("x", **options)

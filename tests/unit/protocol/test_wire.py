@@ -239,14 +239,41 @@ def test_after_a_large_frame_the_next_one_has_its_memory_at_once() -> None:
     assert len(wire.buffer()) == len(NOISE)
 
 
-def test_a_frame_is_not_held_by_the_wire_once_it_is_handed_out() -> None:
-    wire = begun(1)
-    (answer,) = feed(wire, framed(1, NOISE))
-    assert isinstance(answer.frame, bytearray)
+def test_the_memory_of_a_frame_is_used_again_when_nobody_looks_at_it_any_more() -> None:
+    wire = begun(3)
+    (first,) = feed(wire, framed(1, NOISE[:MIB]))
+    memory = id(first.frame.obj)  # type: ignore[union-attr]  # a large frame is a view
+    looked_at = first.frame[10:20]
+    del first
 
-    answer.frame.clear()  # a bytearray that somebody looks at refuses
+    (second,) = feed(wire, framed(2, NOISE[1 : MIB + 1]))
+    is_other = id(second.frame.obj) != memory  # type: ignore[union-attr]
+    kept = bytes(looked_at)
+    del second, looked_at
+    (third,) = feed(wire, framed(3, NOISE[2:MIB]))
 
-    assert len(wire.buffer()) == STAGING
+    assert is_other
+    assert kept == NOISE[6:16]
+    assert id(third.frame.obj) == memory  # type: ignore[union-attr]
+    assert third.frame[4:] == NOISE[2:MIB]
+
+
+def test_no_more_memory_is_kept_than_a_connection_needs() -> None:
+    wire = begun(40)
+    answers = [feed(wire, framed(number, NOISE[:MIB]))[0] for number in range(1, 31)]
+    large = feed(wire, framed(31, NOISE + NOISE + NOISE))
+    tracemalloc.start()
+    try:
+        del large
+        answers.clear()
+        for number in range(32, 41):
+            feed(wire, framed(number, NOISE[:MIB]))
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert grown < 2 * MIB
+    wire.abandon()
 
 
 def test_the_records_of_a_large_fetch_are_views_of_what_the_socket_filled() -> None:
@@ -270,7 +297,8 @@ def test_the_records_of_a_large_fetch_are_views_of_what_the_socket_filled() -> N
     (answer,) = feed(wire, stream[8:])
     records = answer.decode().responses[0].partitions[0].records
 
-    assert answer.frame is filled
+    assert isinstance(answer.frame, memoryview)
+    assert answer.frame.obj is filled
     assert isinstance(records, memoryview)
     assert records.obj is filled
     assert records == NOISE[:STAGING]
