@@ -18,7 +18,8 @@ from kafka_aio.types import Node
 _EPILOG = """\
 Every broker of the cluster is asked, at the address that it advertises; each one that cannot be
 asked is an error, and the exit code is not 0. A cluster with KRaft calls one broker or another its
-controller; that one passes on what it is told.
+controller; that one passes on what it is told. If none of the servers given can be reached, nothing
+is printed on stdout, with --json too: the exit code tells.
 
 keys of --json:
   cluster_id    text, or null if no broker could be asked

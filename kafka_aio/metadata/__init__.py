@@ -1,11 +1,12 @@
 """The cluster as last seen: nodes, topics, leaders, epochs; and when to look again. Pure.
 
 `Metadata` is all that others need. Behind it, `endpoint` says which brokers can be believed,
-`topic` what an answer tells about one topic, and `refresh` when the next request is due.
+`topic` and `partitions` what an answer tells about one topic, and `refresh` when the next request
+is due.
 """
 
 from kafka_aio.metadata.endpoint import Endpoint
 from kafka_aio.metadata.metadata import Metadata, Update
-from kafka_aio.metadata.topic import Leader
+from kafka_aio.metadata.partitions import Leader
 
 __all__ = ["Endpoint", "Leader", "Metadata", "Update"]

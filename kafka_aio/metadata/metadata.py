@@ -22,13 +22,15 @@ from kafka_aio.errors import (
     for_code,
 )
 from kafka_aio.metadata.endpoint import MAX_NODES, Endpoint, node_of, problem_of, read_nodes
+from kafka_aio.metadata.partitions import NO_EPOCH, NOBODY, Leader
 from kafka_aio.metadata.refresh import Refresh
-from kafka_aio.metadata.topic import NO_EPOCH, UNKNOWN, Leader, Topic, check_name, read_topic
+from kafka_aio.metadata.topic import UNKNOWN, Topic, check_name, read_topic
 from kafka_aio.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponsePartition,
 )
 from kafka_aio.protocol.schema import NO_UUID, Uuid
 from kafka_aio.types import Node, PartitionInfo, TopicPartition
@@ -88,6 +90,9 @@ class Metadata:
         self._nodes: dict[int, Node] = {}
         self._topics: dict[str, Topic] = {}
         self._names: dict[Uuid, str] = {}
+        # Made when they are asked for, and kept until something changes.
+        self._leaders: dict[TopicPartition, Leader] = {}
+        self._infos: dict[str, tuple[PartitionInfo, ...]] = {}
         self._wanted: dict[str, float] = {}  # and when it was last used
         self._new: dict[str, None] = {}  # those not yet answered: a set that keeps its order
         self._wants_all = False
@@ -120,14 +125,12 @@ class Metadata:
 
     def leader(self, partition: TopicPartition) -> Leader | None:
         """Who leads a partition; None if nobody does, or nobody we know."""
-        topic = self._topics.get(partition.topic)
-        leader = topic.leaders.get(partition.partition) if topic else None
-        return leader if leader and leader.node in self._nodes else None
+        return self._leaders.get(partition) or self._find_leader(partition)
 
     def epoch(self, partition: TopicPartition) -> int:
         """The newest leader epoch that was seen of a partition; -1 if none was."""
         topic = self._topics.get(partition.topic, UNKNOWN)
-        return topic.epochs.get(partition.partition, NO_EPOCH)
+        return topic.seen.epoch(partition.partition)
 
     def partition_count(self, topic: str) -> int | None:
         """How many partitions a topic has; None if it is not known to exist."""
@@ -139,10 +142,9 @@ class Metadata:
         known = self._existing(topic)
         if known is None:
             return None
-        if known.infos_version != self.version:
-            known.infos = tuple(self._info(topic, index) for index in sorted(known.partitions))
-            known.infos_version = self.version
-        return known.infos
+        if topic not in self._infos:
+            self._infos[topic] = tuple(self._info(topic, told) for told in known.partitions)
+        return self._infos[topic]
 
     def topic_id(self, topic: str) -> Uuid | None:
         """The id of a topic; None if it is not known to exist, or the brokers have no ids."""
@@ -242,14 +244,14 @@ class Metadata:
         numbered = enumerate(addresses, start=1)
         self._nodes = {-n: Node(-n, host, port) for n, (host, port) in numbered}
         self._topics = {
-            name: Topic(epochs=topic.epochs)
+            name: Topic(seen=topic.seen)
             for name, topic in self._topics.items()
             if name in self._wanted
         }
         self._names = {}
         self._controller = -1
         self.cluster_id = None
-        self.version += 1
+        self._changed()
         self._refresh.bootstrapped()
 
     def update(
@@ -264,7 +266,7 @@ class Metadata:
         """Take an answer.
 
         Args:
-            response: The answer.
+            response: The answer. Its topics are taken out of it.
             requested: The topics that were asked for, None for all. Others in it are not read.
             now: The time.
             jitter: A random number from -1 to 1.
@@ -294,7 +296,7 @@ class Metadata:
         self._controller = response.controller_id
         self.cluster_id = response.cluster_id
         self._replace_topics(topics, asked, is_full)
-        self.version += 1
+        self._changed()
         self._refresh.answered(is_full=is_full, is_progress=is_progress, now=now, jitter=jitter)
         if any(self._is_unsettled(topics[name]) for name in topics if name in self._wanted):
             self.request_refresh()
@@ -326,14 +328,13 @@ class Metadata:
             and (leader.node in self._nodes or leader.node in offered)
         }
         for partition, leader in believed.items():
-            topic = self._topics[partition.topic]
-            topic.leaders[partition.partition] = leader
-            topic.epochs[partition.partition] = leader.epoch
+            self._topics[partition.topic].partitions.know(partition.partition, leader)
         named = {leader.node for leader in believed.values()} & offered.keys()
         nodes = self._nodes | {node: offered[node] for node in sorted(named)}
         moved = self._moved(nodes)
         self._nodes = nodes
-        self.version += bool(believed)
+        if believed:
+            self._changed()
         return Update(new_leaders=tuple(believed), moved_nodes=moved)
 
     def learn_node(self, node_id: int, host: str, port: int) -> None:
@@ -348,7 +349,7 @@ class Metadata:
         if problem := problem_of(endpoint):
             raise ProtocolError(f"coordinator {node_id} at {host[:40]!r}, port {port}: {problem}")
         self._nodes = {**self._nodes, node_id: node_of(endpoint)}
-        self.version += 1
+        self._changed()
 
     def saw_epoch(self, partition: TopicPartition, epoch: int) -> bool:
         """A leader epoch was seen elsewhere: beside an offset, or in a batch.
@@ -359,11 +360,23 @@ class Metadata:
         if not NO_EPOCH < self.epoch(partition) < epoch:
             return False
         topic = self._topics[partition.topic]
-        topic.epochs[partition.partition] = epoch
-        topic.leaders.pop(partition.partition, None)
-        self.version += 1
+        topic.seen.know(partition.partition, Leader(NOBODY, epoch))
+        self._changed()
         self.request_refresh()
         return True
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._leaders = {}
+        self._infos = {}
+
+    def _find_leader(self, partition: TopicPartition) -> Leader | None:
+        topic = self._topics.get(partition.topic, UNKNOWN)
+        leader = topic.partitions.leader(partition.partition)
+        if leader is None or leader.node not in self._nodes:
+            return None
+        self._leaders[partition] = leader
+        return leader
 
     def _existing(self, topic: str) -> Topic | None:
         known = self._topics.get(topic)
@@ -371,15 +384,14 @@ class Metadata:
 
     def _has_partition(self, partition: TopicPartition) -> bool:
         topic = self._topics.get(partition.topic, UNKNOWN)
-        return partition.partition in topic.partitions
+        return topic.partitions.told(partition.partition) is not None
 
-    def _info(self, topic: str, index: int) -> PartitionInfo:
-        told = self._topics[topic].partitions[index]
-        leader = self.leader(TopicPartition(topic, index))
+    def _info(self, topic: str, told: MetadataResponsePartition) -> PartitionInfo:
+        leader = self._topics[topic].partitions.leader(told.partition_index)
         return PartitionInfo(
             topic=topic,
-            partition=index,
-            leader=self._nodes[leader.node] if leader else None,
+            partition=told.partition_index,
+            leader=self._nodes.get(leader.node) if leader else None,
             replicas=self._replicas(told.replica_nodes),
             in_sync_replicas=self._replicas(told.isr_nodes),
             offline_replicas=self._replicas(told.offline_replicas),
@@ -406,14 +418,17 @@ class Metadata:
         self, response: MetadataResponse, asked: Collection[str] | None, reliable_epochs: bool
     ) -> dict[str, Topic]:
         topics: dict[str, Topic] = {}
-        for answer in response.topics:
+        told = response.topics
+        told.reverse()
+        while told:  # each makes room for what is kept of it
+            answer = told.pop()
             if answer.name and (asked is None or answer.name in asked):
                 known = self._topics.get(answer.name, UNKNOWN)
                 topics[answer.name] = read_topic(answer, known, reliable_epochs=reliable_epochs)
         for name in self._wanted:
             if name not in topics and (asked is None or name in asked):
                 known = self._topics.get(name, UNKNOWN)
-                topics[name] = Topic(UnknownTopicOrPartition.code, epochs=dict(known.epochs))
+                topics[name] = Topic(UnknownTopicOrPartition.code, seen=known.seen)
         return topics
 
     def _replace_topics(
@@ -426,6 +441,7 @@ class Metadata:
                 self._topics.pop(name, None)
                 self._new.pop(name, None)
             self._topics.update(topics)
+        self._names = {}  # the room is needed for the new ones
         self._names = {
             topic.id: name for name, topic in self._topics.items() if topic.id != NO_UUID
         }
@@ -434,7 +450,4 @@ class Metadata:
         """Whether a later answer will tell more: the topic or its leaders are on their way."""
         if topic.code:
             return for_code(topic.code).retriable
-        is_led = bool(topic.partitions) and len(topic.leaders) == len(topic.partitions)
-        return not is_led or any(
-            leader.node not in self._nodes for leader in topic.leaders.values()
-        )
+        return not topic.exists or any(node not in self._nodes for node in topic.partitions.nodes())

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from kafka_aio.errors import (
     AuthenticationError,
@@ -46,6 +46,9 @@ UNTAKEN_LIMIT: Final = 4 * 1024 * 1024
 
 CLOSE_SECONDS: Final = 1.0
 """How long a closing connection may take to write what it has and to say goodbye (TLS)."""
+
+_Waiter: TypeAlias = "asyncio.Future[list[Answer[Any]]]"
+"""Is given its answer in a list, and takes it out: whoever keeps the future keeps no frame."""
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         self._limits = limits
         self._traffic = traffic if traffic is not None else Traffic()
         self._loop = asyncio.get_running_loop()
-        self._wire: Wire[asyncio.Future[Answer[Any]]] = Wire(
+        self._wire: Wire[_Waiter] = Wire(
             client_id=limits.client_id, frame_timeout=limits.frame_timeout
         )
         self._turns = Turns(self._wire, limits.max_in_flight)
@@ -214,17 +217,17 @@ class Connection(asyncio.BufferedProtocol):
 
     async def raw_exchange(
         self, request: Request[R], version: int, *, deadline: float
-    ) -> Answer[asyncio.Future[Any]]:
+    ) -> Answer[Any]:
         """As `exchange`, but the answer is not decoded: for ApiVersions, which may refuse."""
         self._check_open()
         now = self._loop.time()
-        waiter: asyncio.Future[Answer[Any]] = self._loop.create_future()
+        waiter: _Waiter = self._loop.create_future()
         self._write(self._wire.send(request, version, waiter, now=now, deadline=deadline))
         self.idle_since = inf
         self._arm(deadline)
         logger.debug("sent %s v%d to %s", type(request).__name__, version, self.peer)
         try:
-            answer = await waiter
+            answer = (await waiter).pop()
         except asyncio.CancelledError:
             self._forget(waiter)
             raise
@@ -338,14 +341,14 @@ class Connection(asyncio.BufferedProtocol):
 
     # Answers.
 
-    def _deliver(self, answer: Answer[asyncio.Future[Answer[Any]]]) -> None:
+    def _deliver(self, answer: Answer[_Waiter]) -> None:
         self._traffic.answers += 1
         waiter = answer.request.waiter
         if waiter.done():
             self._traffic.dropped += 1
             return
         self._untaken += len(answer.frame)
-        waiter.set_result(answer.for_waiter())
+        waiter.set_result([answer])
         if self._untaken > UNTAKEN_LIMIT and self._is_reading and self._transport is not None:
             self._is_reading = False
             self._transport.pause_reading()
@@ -357,12 +360,12 @@ class Connection(asyncio.BufferedProtocol):
             self._is_reading = True
             self._transport.resume_reading()
 
-    def _forget(self, waiter: asyncio.Future[Answer[Any]]) -> None:
+    def _forget(self, waiter: _Waiter) -> None:
         """A request was cancelled; perhaps after its answer came, before its task ran."""
         if waiter.cancelled() or waiter.exception() is not None:
             return
         self._traffic.dropped += 1
-        self._take(waiter.result())
+        self._take(waiter.result().pop())
 
     def _honour_throttle(self, milliseconds: int) -> None:
         """Pause as the broker asks (KIP-219). It does not read from us meanwhile anyway."""

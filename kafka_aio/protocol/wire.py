@@ -83,10 +83,6 @@ class Answer(NamedTuple, Generic[T]):
         """
         return frames.decode_response(self.request.cls, self.frame, self.request.version)
 
-    def for_waiter(self) -> Answer[None]:
-        """What the waiter is given: with itself in it, it would keep itself and the frame alive."""
-        return Answer(self.request._replace(waiter=None), self.frame)  # type: ignore[arg-type]
-
 
 class Wire(Generic[T]):
     """The two byte streams of a connection. What waits for an answer passes through as a `T`."""

@@ -371,3 +371,13 @@ def test_a_repr_tells_the_state_in_one_line() -> None:
         "<Refresh asked for, 0 failures, 0 repeats>>"
     )
     assert ", all wanted, 1 new, " in repr(metadata)
+
+
+def test_topics_are_taken_out_of_an_answer_to_make_room() -> None:
+    metadata = new("a")
+    response = answer(led("a", {0: 1}), led("b", {0: 1}))
+
+    tell_all(metadata, response)
+
+    assert metadata.topics == ["a", "b"]
+    assert response.topics == []

@@ -265,3 +265,20 @@ def test_a_failure_makes_the_next_attempt_wait() -> None:
     metadata.failed(now=100.0, jitter=0.0)
 
     assert metadata.refresh_at == 101.0
+
+
+@pytest.mark.parametrize("name", ["", "\ud800", "x" * 32_768, "ü" * 16_384])
+def test_what_cannot_be_sent_as_a_name_is_not_wanted(name: str) -> None:
+    metadata = new()
+
+    with pytest.raises(ValueError, match="cannot be the name of a topic"):
+        metadata.want(["a", name], now=0.0)
+    assert list(metadata.wanted) == []
+
+
+def test_a_name_that_is_no_text_is_not_wanted() -> None:
+    metadata = new()
+
+    with pytest.raises(TypeError, match="a topic is named by a str, not <bytes>"):
+        metadata.want(["a", b"b"], now=0.0)  # type: ignore[list-item]  # it is the mistake
+    assert list(metadata.wanted) == []
