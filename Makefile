@@ -4,7 +4,7 @@
 # once, and again when a requirements file, pyproject.toml or a Cython source has changed.
 
 PYTHON  ?= python3
-SECONDS ?= 60
+SECONDS ?= 30
 SEED    ?= 0
 OTHER_PYTHONS := 3.12 3.13 3.14
 
@@ -114,7 +114,7 @@ format: $(STAMPS)/test         ## ruff format, and what ruff can repair
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
-fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=60, from SEED=0
+fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=30, from SEED=0
 	$(PY) -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: minutes, not part of `make test`

@@ -37,7 +37,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def _piece(nodeid: str) -> str:
-    pieces = ("tests/interop/", "tests/broker/test_faults", "tests/broker/")
+    pieces = ("tests/interop/", "tests/broker/")
     whole = (folder for folder in pieces if nodeid.startswith(folder))
     return next(whole, nodeid.partition("::")[0])
 
