@@ -56,8 +56,6 @@ class _Node(Generic[E]):
     """Those of them for which the time may have been too short."""
     throttled_until: float = -inf
     error: E | None = None
-    is_refused: bool = False
-    """Whether the error is that the broker does not accept who we are."""
 
 
 class Nodes(Generic[E]):
@@ -100,9 +98,6 @@ class Nodes(Generic[E]):
         """How many seconds the next dial may take."""
         return self._state(node).setup_timeout
 
-    def is_throttled(self, node: int, *, now: float) -> bool:
-        return self.throttled_until(node) > now
-
     def throttled_until(self, node: int) -> float:
         """When the broker accepts requests again; `-inf` if it never asked us to wait."""
         return self._state(node).throttled_until
@@ -110,11 +105,6 @@ class Nodes(Generic[E]):
     def error_of(self, node: int) -> E | None:
         """Why the last dial or connection failed; None once a connection is ready."""
         return self._state(node).error
-
-    def authentication_error_of(self, node: int) -> E | None:
-        """The same, if it is that the broker does not accept who we are: an answer, not a fault."""
-        state = self._state(node)
-        return state.error if state.is_refused else None
 
     def dialling(self, node: int, *, now: float) -> None:
         """A connection to the node is being set up.
@@ -134,7 +124,7 @@ class Nodes(Generic[E]):
         if state := self._ended(node):
             state.failures = 0
             state.rest_until = -inf
-            state.error, state.is_refused = None, False
+            state.error = None
             self._grant_setup(state, failed_dials=0, jitter=0.0)
 
     def failed(self, node: int, error: E, *, now: float, jitter: float) -> None:
@@ -148,7 +138,7 @@ class Nodes(Generic[E]):
         if state := self._ended(node):
             self._rest(state, error, now=now, jitter=jitter)
             self._grant_setup(state, failed_dials=0, jitter=0.0)
-            state.error, state.is_refused = error, True
+            state.error = error
 
     def abandoned(self, node: int) -> None:
         """A dial ended because nobody wants the connection any more: it tells nothing."""
@@ -239,7 +229,7 @@ class Nodes(Generic[E]):
         state.rest_until = now + self._reconnect.delay(state.failures, jitter=jitter)
         state.failures += 1
         state.tried_at = now
-        state.error, state.is_refused = error, False
+        state.error = error
         return True
 
     def _grant_setup(self, state: _Node[E], *, failed_dials: int, jitter: float) -> None:

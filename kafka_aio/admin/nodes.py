@@ -29,7 +29,7 @@ def versions(response: ApiVersionsResponse) -> tuple[ApiVersionRange, ...]:
         name, used = "", None
         try:
             cls = for_key(api.api_key)
-            name = schema_of(cls).name.removesuffix("Request")
+            name = schema_of(cls).api
             used = theirs.pick(cls)
         except UnsupportedVersion:
             pass  # an API or a version that is newer than we are

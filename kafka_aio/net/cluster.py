@@ -11,7 +11,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Final, TypeVar
@@ -69,7 +68,7 @@ class Cluster:
             tasks: Its tasks, started. Closing them closes the cluster.
             max_in_flight: How many requests a connection may have that are not answered.
             registry: Where to count.
-            rng: Where jitter and nonces come from.
+            rng: Where jitter and nonces come from; one that can be foreseen is for tests alone.
         """
         rng = rng or random.SystemRandom()
         self._is_started = False
@@ -329,12 +328,9 @@ class Cluster:
             if choice.node is not None:
                 return choice.node
             if self._loop.time() >= deadline:
-                api = schema_of(type(request)).name.removesuffix("Request")
+                api = schema_of(type(request)).api
                 raise KafkaTimeoutError(f"{api}: no node can be asked; {self._refresher.reasons()}")
-            with suppress(TimeoutError):
-                # Nobody sets it: what ends the wait is the time, or the end of the client.
-                never = self._loop.create_future()
-                await self._tasks.wait(never, until=min(choice.wait_until, deadline))
+            await self._tasks.sleep(until=min(choice.wait_until, deadline))
 
     async def _ask_any(self, request: Request[R], timeout: float) -> R:
         return await self.send_any(request, timeout=timeout)

@@ -389,7 +389,7 @@ class Connection(asyncio.BufferedProtocol):
             raise self._not_sent(request)  # it would end the connection, and all others with it
 
     def _not_sent(self, request: Request[Any]) -> KafkaTimeoutError:
-        api = schema_of(type(request)).name.removesuffix("Request")
+        api = schema_of(type(request)).api
         return KafkaTimeoutError(
             f"{self.peer}: {api} was not sent in time: {self._turns.why_not()}"
         )

@@ -186,6 +186,21 @@ class Tasks:
         finally:
             self._waiters.discard(registered)
 
+    async def sleep(self, *, until: float) -> None:
+        """Sleep until that time of the loop, or the end of the client.
+
+        Raises:
+            StateError: The client is closed, or was not started.
+            KafkaError: What ended it.
+        """
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            await self.wait(never, until=until)
+        except KafkaError:
+            raise
+        except TimeoutError:
+            return
+
     def stop(self) -> None:
         """Begin to close, and do not wait for it.
 

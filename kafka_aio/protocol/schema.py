@@ -225,6 +225,11 @@ class Schema:
         first, last = self.versions
         return f"<Schema {self.name} {self.role} v{first}-{last}>"
 
+    @property
+    def api(self) -> str:
+        """The name of the API of a request, as people know it: `Metadata`."""
+        return self.name.removesuffix("Request")
+
     def is_flexible(self, version: int) -> bool:
         return self.flexible is not None and version >= self.flexible
 

@@ -68,7 +68,7 @@ class BrokerVersions:
     def _pick(self, cls: type[Request[Any]], at_most: int | None) -> int:
         schema = schema_of(cls)
         first, last = schema.versions if self._unstable else schema.stable_versions
-        api = schema.name.removesuffix("Request")
+        api = schema.api
         if at_most is not None:
             if at_most < first:
                 text = f"{api}: we speak versions {first} to {last}, not {at_most}"

@@ -65,8 +65,7 @@ class InFlight(NamedTuple, Generic[T]):
 
     @property
     def api(self) -> str:
-        """The name of the API, as people know it: `Metadata`."""
-        return schema_of(self.cls).name.removesuffix("Request")
+        return schema_of(self.cls).api
 
 
 class Answer(NamedTuple, Generic[T]):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from math import inf
 from typing import Any
 
@@ -39,12 +38,6 @@ from tests.net.server import (
     writes,
 )
 from tests.unit.protocol.sasl_broker import ScramBroker
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
 
 
 async def test_plain_shows_who_we_are(broker: Broker) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator
 from math import inf
 
 import pytest
@@ -31,13 +30,6 @@ from tests.net.exchanges import (
     start,
 )
 from tests.net.server import HOST, PATIENCE, Broker, until
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
-
 
 # Answers.
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
 from math import inf
 
 import pytest
@@ -26,12 +25,6 @@ from tests.net.exchanges import (
     turns,
 )
 from tests.net.server import PATIENCE, Broker, until
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
 
 
 async def test_reading_pauses_while_too_many_bytes_wait_for_their_tasks(broker: Broker) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from math import inf
 
@@ -26,13 +25,6 @@ from tests.net.exchanges import (
     turns,
 )
 from tests.net.server import PATIENCE, Broker, until
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
-
 
 # The queue.
 

@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,12 +51,6 @@ TLS: dict[str, Any] = {
     "security_protocol": "SSL",
     "ssl_truststore_certificates": CA.certificate_pem,
 }
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
 
 
 def dialer(*, limits: Limits | None = None, **options: Any) -> Dialer:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from math import inf
 
 import pytest
@@ -13,12 +12,6 @@ from kafka_aio.types import BearerToken
 from tests.net.dials import PLAIN, dialer, dialled
 from tests.net.exchanges import answer_to, ask, errors_of, start
 from tests.net.server import PATIENCE, REFUSED, Broker, authenticated, says, says_nothing, until
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
 
 
 @pytest.mark.parametrize("seconds", [10, 3_600])

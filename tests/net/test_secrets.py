@@ -4,7 +4,7 @@ import json
 import logging
 import traceback
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,12 +22,6 @@ FORMS: list[Callable[[bytes], str]] = [
     lambda secret: b64encode(secret).decode().rstrip("="),
     lambda secret: urlsafe_b64encode(secret).decode(),
 ]
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[Broker]:
-    async with Broker().listening() as listening:
-        yield listening
 
 
 async def the_secret() -> str:

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import logging
 import weakref
-from collections.abc import AsyncIterator
 from functools import partial
 
 import anyio
@@ -12,20 +11,8 @@ import pytest
 
 from kafka_aio.errors import CorruptRecord, KafkaConnectionError, KafkaError, StateError
 from kafka_aio.net.tasks import Stage, Tasks
-
-PATIENCE = 5.0
-
-
-@pytest.fixture
-async def tasks() -> AsyncIterator[Tasks]:
-    made = Tasks("producer")
-    await made.start()
-    yield made
-    await made.aclose()
-
-
-async def sleep_for_ever() -> None:
-    await asyncio.Event().wait()
+from tests.net.conftest import sleep_for_ever
+from tests.net.server import PATIENCE
 
 
 class Gate:

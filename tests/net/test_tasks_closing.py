@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -10,20 +10,8 @@ import pytest
 
 from kafka_aio.errors import KafkaError, StateError
 from kafka_aio.net.tasks import Stage, Tasks
-
-PATIENCE = 5.0
-
-
-@pytest.fixture
-async def tasks() -> AsyncIterator[Tasks]:
-    made = Tasks("producer")
-    await made.start()
-    yield made
-    await made.aclose()
-
-
-async def sleep_for_ever() -> None:
-    await asyncio.Event().wait()
+from tests.net.conftest import sleep_for_ever
+from tests.net.server import PATIENCE
 
 
 async def test_the_stages_stop_one_after_another(tasks: Tasks) -> None:
