@@ -20,7 +20,6 @@ from tests.hostile.attacks import (
     SLACK,
     answers,
     first,
-    lazily,
     outcome_of,
     the_first_asked_is,
     works,
@@ -44,6 +43,12 @@ def speaks_also(*ranges: tuple[int, int, int]) -> Reaction:
     return speaks(*known, *ranges)
 
 
+def lists(count: int) -> Reaction:
+    """So many keys, in the newest version; packed by hand: it is refused sooner than it is made."""
+    keys = b"".join(struct.pack(">hhhB", key % 30_000, 0, 1, 0) for key in range(count))
+    return answers(b"\0\0" + uvarint(count + 1) + keys + bytes(5))
+
+
 def in_the_oldest_version(body: bytes) -> Reaction:
     """Error 35 at first, so that we ask again in version 0, which has no varints."""
     return first(answers(UNSUPPORTED_VERSION), then=answers(body))
@@ -64,14 +69,8 @@ NONSENSE: dict[str, tuple[Reaction, type[KafkaError]]] = {
     "a first version above the last": (speaks_also((999, 2, 1)), ProtocolError),
     "a version below zero": (speaks_also((999, -1, 1)), ProtocolError),
     "a key twice": (speaks_also((METADATA, 0, 1)), ProtocolError),
-    "60,000 keys": (
-        lazily(lambda: speaks(*((key - 30_000, 0, 1) for key in range(60_000)))),
-        ProtocolError,
-    ),
-    "100,000 keys, which is above 512 KiB": (
-        lazily(lambda: speaks(*((key % 30_000, 0, 1) for key in range(100_000)))),
-        ProtocolError,
-    ),
+    "60,000 keys": (lists(60_000), ProtocolError),
+    "100,000 keys, which is above 512 KiB": (lists(100_000), ProtocolError),
     "2^31-1 keys, promised": (in_the_oldest_version(b"\0\0\x7f\xff\xff\xff"), ProtocolError),
     "2^31-1 keys, promised in a varint": (answers(b"\0\0" + uvarint(2**31 - 1)), ProtocolError),
     "keys that do not end": (answers(b"\0\0" + b"\xff" * 400), ProtocolError),
