@@ -18,6 +18,9 @@ TIMES  := $(VENV)/times
 
 # A compiled module that is missing is an error here, not a reason to fall back to its plain-Python twin.
 export KAFKA_AIO_REQUIRE_COMPILED := 1
+# The tests start hundreds of Pythons: what one of them has compiled is there for the others, outside the tree.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+export PYTHONDONTWRITEBYTECODE :=
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help

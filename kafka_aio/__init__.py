@@ -1,46 +1,14 @@
 """An asyncio-native client for Apache Kafka. The public names, nothing else.
 
-Those of whole clients are imported when they are first used: errors and values come without.
+Each is imported when it is first used: who needs the errors does not wait for a client, and pytest,
+which loads our plugin with every run, waits for nothing.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafka_aio import errors
-from kafka_aio.config import (
-    AdminConfig,
-    ClientConfig,
-    ConsumerConfig,
-    KafkaConfigWarning,
-    ProducerConfig,
-)
-from kafka_aio.errors import (
-    AuthenticationError,
-    BrokerError,
-    ConfigError,
-    CorruptRecord,
-    KafkaConnectionError,
-    KafkaError,
-    KafkaTimeoutError,
-    ProtocolError,
-    StateError,
-    UnsupportedVersion,
-)
-from kafka_aio.records.codec import CodecInfo, Record, codec_info
-from kafka_aio.types import (
-    BearerToken,
-    ConsumerGroupMetadata,
-    Node,
-    OffsetAndMetadata,
-    OffsetAndTimestamp,
-    PartitionInfo,
-    RecordMetadata,
-    SubscriptionPattern,
-    TimestampType,
-    TopicPartition,
-)
-
 if TYPE_CHECKING:
+    from kafka_aio import errors
     from kafka_aio.admin import (
         Admin,
         ApiVersionRange,
@@ -60,6 +28,38 @@ if TYPE_CHECKING:
         TopicCreated,
         TopicDescription,
         TopicListing,
+    )
+    from kafka_aio.config import (
+        AdminConfig,
+        ClientConfig,
+        ConsumerConfig,
+        KafkaConfigWarning,
+        ProducerConfig,
+    )
+    from kafka_aio.errors import (
+        AuthenticationError,
+        BrokerError,
+        ConfigError,
+        CorruptRecord,
+        KafkaConnectionError,
+        KafkaError,
+        KafkaTimeoutError,
+        ProtocolError,
+        StateError,
+        UnsupportedVersion,
+    )
+    from kafka_aio.records.codec import CodecInfo, Record, codec_info
+    from kafka_aio.types import (
+        BearerToken,
+        ConsumerGroupMetadata,
+        Node,
+        OffsetAndMetadata,
+        OffsetAndTimestamp,
+        PartitionInfo,
+        RecordMetadata,
+        SubscriptionPattern,
+        TimestampType,
+        TopicPartition,
     )
 
 __all__ = [
@@ -112,12 +112,20 @@ __all__ = [
     "errors",
 ]
 
+_HOMES = ("errors", "types", "records.codec", "config", "admin")
+"""Where to look for a name, what is imported soonest first."""
+
 
 def __getattr__(name: str) -> Any:
-    """What is public and not here yet is the admin's."""
+    """What is public and was not asked for yet."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("kafka_aio.admin"), name)
+    if name == "errors":
+        return import_module(f"{__name__}.errors")
+    homes = (import_module(f"{__name__}.{home}") for home in _HOMES)
+    found = next(getattr(home, name) for home in homes if hasattr(home, name))
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

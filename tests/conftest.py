@@ -21,25 +21,59 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
+# What is run as one piece, by one worker: tests that share their Kafka. Those that take longest
+# come first, lest all wait for them in the end; then the other files, by how many tests they have.
+PIECES = (
+    (
+        "tests/broker/test_faults.py",
+        "tests/broker/test_launcher.py",
+        "tests/broker/test_launcher_providers.py",
+    ),
+    ("tests/broker/",),
+    ("tests/interop/",),
+    ("tests/packaging/",),
+    ("tests/hostile/test_mutations.py",),
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """With `-n auto`: half of the time, a test waits for a time-out or for another process."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Deal out whole files, so that what a module builds is built once.
+    """Deal out whole files, or several, so that what they share is built once.
 
-    `interop` is one piece and `broker` another: each has its Kafka, and there is one build of the
-    sdist: two in one checkout remove each other's files. `--dist loadgroup` would do, but xdist
-    3.8 cannot write its groups into the ids of pytest 9.2.
+    There is one build of the sdist: two in one checkout remove each other's files.
+    `--dist loadgroup` would do, but xdist 3.8 cannot write its groups into the ids of pytest 9.2.
     """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = _piece
-    return scheduler
+    class Longest(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        """Begins with the pieces that take longest."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return _piece(nodeid)
+
+        def _assign_work_unit(self, node: object) -> None:
+            """Once it is filled, the queue is in order of size; sorting keeps that."""
+            for piece in sorted(self.workqueue, key=_turn):
+                self.workqueue.move_to_end(piece)
+            super()._assign_work_unit(node)
+
+    return Longest(config, log)
 
 
 def _piece(nodeid: str) -> str:
-    pieces = ("tests/interop/", "tests/broker/")
-    whole = (folder for folder in pieces if nodeid.startswith(folder))
+    whole = (" ".join(parts) for parts in PIECES if nodeid.startswith(parts))
     return next(whole, nodeid.partition("::")[0])
+
+
+def _turn(piece: str) -> int:
+    names = [" ".join(parts) for parts in PIECES]
+    return names.index(piece) if piece in names else len(names)
 
 
 class TimePerPart:

@@ -15,6 +15,7 @@ import contextlib
 import functools
 import gc
 import io
+import linecache
 import logging
 import os
 import threading
@@ -23,6 +24,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,6 +51,7 @@ DESCRIPTORS = "/proc/self/fd"
 # What was closed gives its socket back in one of the next turns of the loop; TLS takes the most.
 TURNS = 20
 THREAD_SECONDS = 1.0  # for one that was told to end
+FRAMES = 10  # as many as asyncio itself notes of a callback
 
 # What blocks and blockbuster does not know: look-ups of names, reading of stores, slow hashes.
 ALSO_BLOCKS = (
@@ -100,9 +103,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="not on the loops of this run"))
 
 
-def pytest_collection_finish() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_there_stays() -> None:
+    """After each async test garbage is looked for, and not among what earlier files have left.
+
+    The tables of some hold millions of objects: to look at them takes a fifth of a second.
+    """
     gc.collect()
-    gc.freeze()  # what is there by now need not be looked at after each test
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
@@ -164,7 +172,7 @@ def _nothing_left_behind(
     _loop.set_exception_handler(partial(_note, found))
     threads, descriptors = set(threading.enumerate()), open_descriptors()
 
-    with blocking_refused() if on_asyncio else contextlib.nullcontext():
+    with watched_closely() if on_asyncio else contextlib.nullcontext():
         yield
 
     def left() -> list[str]:
@@ -223,6 +231,27 @@ def still_running(before: set[threading.Thread]) -> list[threading.Thread]:
     for thread in new:
         thread.join(THREAD_SECONDS)
     return [thread for thread in new if thread.is_alive()]
+
+
+@contextlib.contextmanager
+def watched_closely() -> Iterator[None]:
+    """What is done in debug mode alone."""
+    with short_stacks(), blocking_refused():
+        yield
+
+
+@contextlib.contextmanager
+def short_stacks() -> Iterator[None]:
+    """Debug mode notes where each future was made: in the last few frames, not in all of pytest's.
+
+    To note them all, and to ask for each whether its file has changed, is most of what the tests
+    would do.
+    """
+    walk = traceback.walk_stack
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(traceback, "walk_stack", lambda frame: islice(walk(frame), FRAMES))
+        patch.setattr(linecache, "checkcache", lambda filename=None: None)
+        yield
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ BANNED = {name.partition(".")[0] for name in RUFF["flake8-tidy-imports"]["banned
 
 FORGET_AND_IMPORT = """
 import importlib, os, sys
+import anyio, asyncio, inspect, logging, ssl, urllib.request  # not ours, and slow: once for all
 for name in sys.argv[1:]:
     child = os.fork()
     if child == 0:

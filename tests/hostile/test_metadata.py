@@ -39,7 +39,7 @@ from tests.hostile.attacks import (
     the_first_asked_is,
     works,
 )
-from tests.net.clusters import Scripted, joined, made, scripted
+from tests.net.clusters import AT_ONCE, UNHURRIED, Scripted, joined, made, scripted
 from tests.net.server import ALL_VERSIONS, HOST, PATIENCE, Reaction, says
 
 T0 = TopicPartition("t", 0)
@@ -115,12 +115,12 @@ async def test_a_node_whose_address_cannot_be_is_left_out(name: str) -> None:
     async with scripted(1) as script:
         metadata(script, says(describes([*real(script), broker_at(*UNFIT[name])])))
 
-        async with joined(script.bootstrap()) as cluster:
+        async with joined(script.bootstrap(), **UNHURRIED) as cluster:
             _, error, seconds = await outcome_of(cluster.send(2, BEAT))
 
             assert type(error) is KafkaConnectionError
             assert "node 2 is not in the cluster" in str(error)
-            assert seconds < SLACK
+            assert seconds < AT_ONCE
             metadata(script, script.describe)
             await works(cluster, script)
 
@@ -144,12 +144,12 @@ async def test_a_node_whose_name_cannot_be_resolved_is_a_typed_error(name: str) 
     async with scripted(1) as script:
         metadata(script, says(describes([*real(script), broker_at(*UNKNOWN[name])])))
 
-        async with joined(script.bootstrap()) as cluster:
+        async with joined(script.bootstrap(), **UNHURRIED) as cluster:
             _, error, seconds = await outcome_of(cluster.send(2, BEAT))
 
             assert type(error) is KafkaConnectionError
             assert "cannot be resolved" in str(error)
-            assert seconds < 2 + SLACK
+            assert seconds < AT_ONCE
             metadata(script, script.describe)
             await works(cluster, script)
 
@@ -350,7 +350,7 @@ async def asked_again(cluster: Cluster, script: Scripted, hostile: Reaction) -> 
     """One answer is hostile; the next one will do."""
     metadata(script, first(hostile, then=script.describe))
 
-    _, error, seconds = await outcome_of(cluster.refresh(["t"]))
+    _, error, seconds = await outcome_of(cluster.refresh(["t"], timeout=PATIENCE))
 
     assert error is None
     assert seconds < REQUEST_SECONDS + SLACK

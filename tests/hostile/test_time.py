@@ -23,7 +23,7 @@ from tests.hostile.attacks import (
     outcome_of,
     works,
 )
-from tests.net.clusters import joined, made, scripted
+from tests.net.clusters import AT_ONCE, UNHURRIED, joined, made, scripted
 from tests.net.server import (
     ALL_VERSIONS,
     HOST,
@@ -92,7 +92,7 @@ async def test_metadata_that_throttles_us_for_24_days_does_not_stop_the_client()
 
 @pytest.mark.parametrize("milliseconds", [-1, -(2**31)])
 async def test_a_throttle_below_zero_is_none(milliseconds: int) -> None:
-    async with scripted(1) as script, joined(script.bootstrap(), **QUICK_TO_GIVE_UP) as cluster:
+    async with scripted(1) as script, joined(script.bootstrap(), **UNHURRIED) as cluster:
         throttled = HeartbeatResponse(throttle_time_ms=milliseconds, error_code=0)
         script.brokers[1].reactions[HeartbeatRequest] = says(throttled)
         await cluster.send(1, BEAT)
@@ -100,7 +100,7 @@ async def test_a_throttle_below_zero_is_none(milliseconds: int) -> None:
         _, error, seconds = await outcome_of(cluster.send(1, BEAT))
 
         assert error is None
-        assert seconds < REQUEST_SECONDS
+        assert seconds < AT_ONCE
 
 
 async def test_a_throttle_in_the_first_answer_does_not_hold_up_the_connection() -> None:
@@ -184,12 +184,12 @@ async def test_a_broker_that_is_slow_to_connect_has_the_whole_time_for_metadata(
 
 async def test_a_client_whose_brokers_say_nothing_is_closed_at_once() -> None:
     async with scripted(1) as script:
-        async with joined(script.bootstrap()) as cluster:
+        async with joined(script.bootstrap(), **UNHURRIED) as cluster:
             reactions = script.brokers[1].reactions
             reactions[HeartbeatRequest] = reactions[MetadataRequest] = says_nothing
             tasks = [
-                asyncio.create_task(outcome_of(cluster.send(1, BEAT, timeout=PATIENCE))),
-                asyncio.create_task(outcome_of(cluster.refresh(timeout=PATIENCE))),
+                asyncio.create_task(outcome_of(cluster.send(1, BEAT))),
+                asyncio.create_task(outcome_of(cluster.refresh())),
             ]
             await until(lambda: bool(script.asked(HeartbeatRequest)))
             began_at = asyncio.get_running_loop().time()
@@ -197,4 +197,4 @@ async def test_a_client_whose_brokers_say_nothing_is_closed_at_once() -> None:
         outcomes = await asyncio.gather(*tasks)
 
         assert all(each.error for each in outcomes)
-        assert asyncio.get_running_loop().time() - began_at < SLACK
+        assert asyncio.get_running_loop().time() - began_at < AT_ONCE

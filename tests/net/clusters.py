@@ -33,6 +33,19 @@ QUICK = {
     "retry_backoff_max_ms": 100,
 }
 
+AT_ONCE = 5.0
+"""Seconds: less than the time-outs of `UNHURRIED`, and more than a busy machine takes."""
+UNHURRIED = dict.fromkeys(
+    (
+        "request_timeout_ms",
+        "default_api_timeout_ms",
+        "socket_connection_setup_timeout_ms",
+        "socket_connection_setup_timeout_max_ms",
+    ),
+    50_000,
+)
+"""Instead of `QUICK`, where something else is to end a call."""
+
 
 class Scripted:
     """A cluster whose nodes, leaders and coordinators are what the test says.

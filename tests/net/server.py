@@ -44,7 +44,7 @@ from tests.net.peers import serving
 from tests.unit.protocol.sasl_broker import ScramBroker
 
 HOST = "127.0.0.1"
-PATIENCE = 5.0
+PATIENCE = 20.0
 """Seconds after which a test has failed that waits for something."""
 LARGEST_REQUEST = 100 * 2**20
 

@@ -23,7 +23,7 @@ from kafka_aio.protocol.messages.metadata import (
 from kafka_aio.protocol.schema import schema_of
 from kafka_aio.types import Node
 from tests.net.admin_answers import all_is_well, describes_topics, in_turn, page
-from tests.net.clusters import Scripted, admin_of, scripted
+from tests.net.clusters import AT_ONCE, UNHURRIED, Scripted, admin_of, scripted
 from tests.net.server import ALL_VERSIONS, HOST, Asked, Reaction, falls_silent, says, until
 from tests.net.test_cluster import refusing_port
 
@@ -111,7 +111,7 @@ async def test_a_page_that_is_lost_is_asked_for_again() -> None:
 
 
 async def test_a_topic_that_is_not_there_is_told_at_once() -> None:
-    async with scripted(1) as script, admin_of(script.bootstrap()) as admin:
+    async with scripted(1) as script, admin_of(script.bootstrap(), **UNHURRIED) as admin:
         answer = page({"a": [0], "b": [], "c": []}, codes={"b": 3, "c": 29})
         script.react(DescribeTopicPartitionsRequest, says(answer))
         loop = asyncio.get_running_loop()
@@ -122,7 +122,7 @@ async def test_a_topic_that_is_not_there_is_told_at_once() -> None:
         assert partitions_of(found["a"]) == [0]
         assert isinstance(found["b"], UnknownTopicOrPartition)
         assert isinstance(found["c"], TopicAuthorizationFailed)
-        assert loop.time() - began_at < 1
+        assert loop.time() - began_at < AT_ONCE
         assert len(script.asked(DescribeTopicPartitionsRequest)) == 1
 
 

@@ -1,0 +1,138 @@
+"""All that a cluster of embedded brokers knows: one process, so one state for all nodes. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_aio.broker.agenda import Agenda
+from kafka_aio.broker.configs import Configs
+from kafka_aio.broker.faults import Faults
+from kafka_aio.broker.groups import Groups
+from kafka_aio.broker.log.retention import Memory
+from kafka_aio.broker.nodes import Node, Rng, new_id
+from kafka_aio.broker.sessions import Sessions
+from kafka_aio.broker.topics import NOBODY, Partition, Topics
+from kafka_aio.broker.users import Users
+from kafka_aio.broker.waiting import Waiting
+from kafka_aio.errors import ReplicaNotAvailable, UnknownTopicOrPartition
+from kafka_aio.protocol.schema import uuid_text
+
+if TYPE_CHECKING:
+    from kafka_aio.broker.call import Call
+    from kafka_aio.broker.settings import Settings
+
+__all__ = ["Node", "Rng", "State"]
+
+
+class State:
+    """The cluster: nodes, topics, groups, users, and what is still to be answered."""
+
+    def __init__(self, settings: Settings, rng: Rng) -> None:
+        self.settings = settings
+        self.rng = rng
+        self.agenda = Agenda()
+        self.cluster_id = uuid_text(new_id(rng))
+        self.nodes: dict[int, Node] = {}
+        """By id; those that are down too."""
+        self.controller = NOBODY
+        self.configs = Configs(settings, self.nodes)
+        """What is set for nodes and groups."""
+        self.waiting = Waiting()
+        """Fetches that wait for more bytes."""
+        self.topics = Topics(
+            settings,
+            rng,
+            self.nodes,
+            self.configs,
+            changed=self.waiting.changed,
+            deleted=lambda topic: self.groups.topic_deleted(topic.name),
+        )
+        self.sessions = Sessions(settings)
+        """Incremental fetch sessions (KIP-227), of all nodes."""
+        self.memory = Memory(settings.memory_max_bytes)
+        """What all logs take together."""
+        self.groups = Groups(self)
+        self.users = Users()
+        self.faults = Faults(rng)
+        self.next_producer_id = 0
+        self.versions: dict[int, tuple[int, int]] = {}
+        """First and last version of each API that is served, by key."""
+        self.answers: list[tuple[Call, object]] = []
+        """What the server has to send."""
+
+    def __repr__(self) -> str:
+        up = len(self.live_nodes)
+        return f"<State of {up} of {len(self.nodes)} nodes, {len(self.topics.by_name)} topics>"
+
+    @property
+    def live_nodes(self) -> list[Node]:
+        """Those that are up."""
+        return [node for node in self.nodes.values() if node.is_up]
+
+    def add_node(self, node_id: int, host: str, port: int, *, rack: str | None = None) -> Node:
+        """One more broker, which is up."""
+        assert node_id not in self.nodes, "a node is added once"
+        node = self.nodes[node_id] = Node(node_id, host, port, rack)
+        if self.controller == NOBODY:
+            self.controller = node_id
+        return node
+
+    def node_down(self, node_id: int) -> None:
+        """Let a node fail: others lead its partitions, or nobody, and another is the controller."""
+        if not self.nodes[node_id].is_up:
+            return
+        self.nodes[node_id].is_up = False
+        self.sessions.forget(node_id)
+        if self.controller == node_id:
+            self.controller = next((node.id for node in self.live_nodes), NOBODY)
+        self.topics.node_down(node_id)
+        self.groups.coordinators_moved()
+
+    def node_up(self, node_id: int) -> None:
+        """Let a node come back: it is in sync at once, and leads what nobody could lead."""
+        if self.nodes[node_id].is_up:
+            return
+        self.nodes[node_id].is_up = True
+        if self.controller == NOBODY:
+            self.controller = node_id
+        self.topics.node_up()
+        self.groups.coordinators_moved()
+
+    def move_leader(self, topic: str, partition: int, node: int) -> None:
+        """Let another node lead a partition, in the next epoch.
+
+        Raises:
+            UnknownTopicOrPartition: There is none.
+            ReplicaNotAvailable: The node has no replica, or is down.
+        """
+        moved = self._partition(topic, partition)
+        if node not in moved.replicas or not self.nodes[node].is_up:
+            raise ReplicaNotAvailable(where=f"node {node}, {topic}-{partition}")
+        moved.lead(node)
+        self.waiting.changed(moved)
+        self.groups.coordinators_moved()
+
+    def truncate(
+        self, topic: str, partition: int, offset: int, *, leader: int | None = None
+    ) -> None:
+        """Lose what is written from `offset` on, as by an unclean election, in the next epoch.
+
+        Args:
+            topic: Its name.
+            partition: The number of the partition.
+            offset: Where the log ends then.
+            leader: Who leads then; who leads now, if not said.
+
+        Raises:
+            UnknownTopicOrPartition: There is none.
+            ReplicaNotAvailable: The node has no replica, or is down.
+        """
+        cut = self._partition(topic, partition)
+        cut.log.truncate(offset)
+        self.move_leader(topic, partition, cut.leader if leader is None else leader)
+
+    def _partition(self, topic: str, index: int) -> Partition:
+        found = self.topics.by_name.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            raise UnknownTopicOrPartition(where=f"{topic}-{index}")
+        return found.partitions[index]

@@ -1,0 +1,35 @@
+"""The two sides as a fixture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_aio.broker import BrokerThread
+from tests.comparison.sides import Both, Side
+from tests.kafka.cluster import Cluster
+from tests.kafka.settings import ALONE, QUICK
+
+# What the real one is told and the embedded one knows too.
+OPTIONS = ("group.initial.rebalance.delay.ms", "group.min.session.timeout.ms")
+KAFKAS_OWN = {"group.consumer.heartbeat.interval.ms": 5_000, "log.segment.bytes": 67_108_864}
+"""Where the defaults differ on purpose (`kafka_aio.broker.settings`)."""
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[str]:
+    told = {**QUICK, **ALONE}
+    options = {name: told[name] for name in OPTIONS} | KAFKAS_OWN
+    with BrokerThread(options=options, seed=0) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def both(kafka: Cluster, embedded: str) -> Iterator[Both]:
+    sides = Both(Side("kafka", kafka.bootstrap), Side("embedded", embedded))
+    try:
+        yield sides
+    finally:
+        for side in sides:
+            side.close()

@@ -1,0 +1,55 @@
+"""An answer without what differs from one broker to the next: ids, times, addresses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from kafka_aio.protocol.schema import NO_UUID, schema_of
+
+# Which field holds an id that a broker makes up, and of what kind it is: the same id twice is the
+# same name twice, so that what belongs together still does.
+IDS = {
+    "cluster_id": "cluster",
+    "leader": "member",
+    "member_id": "member",
+    "producer_id": "producer",
+    "session_id": "session",
+    "topic_id": "topic",
+}
+ADDRESSES = {"host", "port", "client_host"}
+TIMES = {"log_append_time_ms", "last_timestamp", "timestamp"}
+NO_ID = (None, "", 0, -1, NO_UUID)
+
+
+class Names:
+    """Made-up ids of one broker, by the order in which they were seen."""
+
+    def __init__(self) -> None:
+        self._seen: defaultdict[str, dict[object, str]] = defaultdict(dict)
+
+    def of(self, kind: str, made_up: object) -> str:
+        seen = self._seen[kind]
+        return seen.setdefault(made_up, f"{kind} {len(seen) + 1}")
+
+
+def plain(message: object, names: Names, times: frozenset[str] = frozenset(TIMES)) -> Any:
+    """What `message` says, as plain values."""
+    if isinstance(message, list):
+        return [plain(each, names, times) for each in message]
+    if isinstance(message, memoryview):
+        return bytes(message)
+    if not hasattr(type(message), "__schema__"):
+        return message
+    fields = (field.name for field in schema_of(type(message)).fields)
+    return {name: _value(name, getattr(message, name), names, times) for name in fields}
+
+
+def _value(name: str, value: object, names: Names, times: frozenset[str]) -> Any:
+    if name in ADDRESSES:
+        return "an address"
+    if name in times and isinstance(value, int) and value >= 0:
+        return "a time"
+    if (kind := IDS.get(name)) is not None and isinstance(value, str | int | bytes):
+        return value if value in NO_ID else names.of(kind, value)
+    return plain(value, names, times)
