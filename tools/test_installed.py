@@ -34,10 +34,10 @@ def main() -> None:
     for name, python in pythons.items():
         print(f"{name}: {python or 'cannot be run on this machine, skipped'}", flush=True)
     passed = []
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+    trials = [Trial(name, python) for name, python in pythons.items() if python is not None]
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(len(trials) or 1) as pool:
         sdist = build_sdist(Path(scratch))
         tests = unpack_tests(sdist)
-        trials = [Trial(name, python) for name, python in pythons.items() if python is not None]
         for done in as_completed([pool.submit(trial.run, sdist, tests) for trial in trials]):
             trial = done.result()
             print(trial.report(), flush=True)

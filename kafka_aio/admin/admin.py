@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +28,7 @@ from kafka_aio.admin.values import (
 )
 from kafka_aio.config import AdminConfig
 from kafka_aio.errors import KafkaError, ProtocolError, StateError, UnsupportedVersion
+from kafka_aio.net import clock
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.dial import SOFTWARE_NAME, SOFTWARE_VERSION
 from kafka_aio.net.tasks import Tasks
@@ -136,7 +136,7 @@ class Admin:
         self._tasks = Tasks("admin")
         try:
             await self._tasks.start()
-            rng = random.SystemRandom()
+            rng = clock.rng()
             self._cluster = Cluster(self._config, self._tasks, rng=rng)
             self._calls = Calls(self._cluster, self._config, rng)
             await self._cluster.start(timeout=timeout)

@@ -125,6 +125,11 @@ class EmbeddedBroker(Operations):
         return f"SASL_{transport}" if self._state.users.mechanisms else transport
 
     @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The mechanisms of SASL by which clients can log in; none where they need not."""
+        return tuple(self._state.users.mechanisms)
+
+    @property
     def certificates(self) -> Certificates:
         """What clients have to trust, once it is started.
 

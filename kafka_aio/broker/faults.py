@@ -181,6 +181,10 @@ class Faults:
         options["topic"] = topic
         return self._add(Corrupt(self, self._key("Fetch"), Filter(**options)))
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.failures) + len(self._others)
+
     def clear(self) -> None:
         """Remove them all; what is held goes on."""
         for rule in (*self.failures, *self._others):

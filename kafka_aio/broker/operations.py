@@ -85,6 +85,10 @@ class Operations:
 
         self._do(create)
 
+    def topics(self) -> list[str]:
+        """The names of all topics, those of Kafka's own among them, in the order of creation."""
+        return self._do(lambda: list(self._state.topics.by_name))
+
     def delete_topic(self, name: str) -> None:
         """Delete a topic, with all that is in it.
 
@@ -208,7 +212,11 @@ class Operations:
             }
         )
 
-    # Connections.
+    # Nodes and connections.
+
+    def stopped_nodes(self) -> list[int]:
+        """The ids of the nodes that were stopped and not started again."""
+        return self._do(lambda: [each.id for each in self._state.nodes.values() if not each.is_up])
 
     def close_connections(self, node: int | None = None) -> int:
         """Close the connections to a node, or all. Returns how many they were.

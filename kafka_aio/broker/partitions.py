@@ -90,10 +90,11 @@ class Partition:
         if node == NOBODY:
             return
         self.log.begin_epoch(self.leader_epoch)
+        # New lists: answers that are still to be sent have the old ones.
         if node not in self.isr:
-            self.isr.append(node)
+            self.isr = [*self.isr, node]
         if node in self.elr:
-            self.elr.remove(node)
+            self.elr = [each for each in self.elr if each != node]
 
     def lose(self, node: int, is_up: IsUp) -> bool:
         """Go on without a node that went down. Whether anything has changed."""

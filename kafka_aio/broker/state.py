@@ -105,12 +105,7 @@ class State:
             UnknownTopicOrPartition: There is none.
             ReplicaNotAvailable: The node has no replica, or is down.
         """
-        moved = self._partition(topic, partition)
-        if node not in moved.replicas or not self.nodes[node].is_up:
-            raise ReplicaNotAvailable(where=f"node {node}, {topic}-{partition}")
-        moved.lead(node)
-        self.waiting.changed(moved)
-        self.groups.coordinators_moved()
+        self._let_lead(self._partition(topic, partition, leader=node), node)
 
     def truncate(
         self, topic: str, partition: int, offset: int, *, leader: int | None = None
@@ -127,12 +122,22 @@ class State:
             UnknownTopicOrPartition: There is none.
             ReplicaNotAvailable: The node has no replica, or is down.
         """
-        cut = self._partition(topic, partition)
+        now = self._partition(topic, partition).leader
+        node = now if leader is None else leader
+        cut = self._partition(topic, partition, leader=node)
         cut.log.truncate(offset)
-        self.move_leader(topic, partition, cut.leader if leader is None else leader)
+        self._let_lead(cut, node)
 
-    def _partition(self, topic: str, index: int) -> Partition:
+    def _let_lead(self, partition: Partition, node: int) -> None:
+        partition.lead(node)
+        self.waiting.changed(partition)
+
+    def _partition(self, topic: str, index: int, *, leader: int | None = None) -> Partition:
+        """A partition; with `leader`, one that this node could lead."""
         found = self.topics.by_name.get(topic)
         if found is None or not 0 <= index < len(found.partitions):
             raise UnknownTopicOrPartition(where=f"{topic}-{index}")
-        return found.partitions[index]
+        partition = found.partitions[index]
+        if leader is not None and not (leader in partition.replicas and self.topics.is_up(leader)):
+            raise ReplicaNotAvailable(where=f"node {leader}, {topic}-{index}")
+        return partition

@@ -77,6 +77,11 @@ class BrokerThread(Operations):
         return self._broker.security_protocol
 
     @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The mechanisms of SASL by which clients can log in; none where they need not."""
+        return self._broker.mechanisms
+
+    @property
     def certificates(self) -> Certificates:
         """What clients have to trust.
 

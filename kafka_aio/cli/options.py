@@ -43,7 +43,7 @@ def add_to(
         before: What is to be done before there is a connection.
         time_option: How long it may take, where `--timeout` is not given.
     """
-    parser.set_defaults(parser=parser, run=run, before=before, time_option=time_option)
+    parser.set_defaults(parser=parser, run=run, before=before, time_option=time_option, alone=None)
     add = parser.add_argument_group("connection").add_argument
     add(
         *("-b", "--bootstrap-server"),

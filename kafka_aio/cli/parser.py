@@ -4,6 +4,8 @@ A command is a module of this package, imported only when it is the one that was
 
     def fill(parser: Parser) -> None    adds its arguments, and calls `options.add_to`
     async def run(given, admin, left) -> Report
+
+One that needs no cluster has `alone` in place of `run`: `async def serve(given) -> Exit`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from kafka_aio.cli import terminal
 from kafka_aio.cli.exits import MEANINGS, Exit
 
 COMMANDS: Final = {
+    "broker": "run a Kafka broker in memory, for tests and development",
     "ping": "reach every broker of a cluster, and say what it is",
     "topics": "list, describe, create, change and delete topics",
 }
@@ -35,6 +38,7 @@ examples:
   kafka-aio ping -b localhost:9092
   kafka-aio ping --config client.properties --versions
   kafka-aio topics create orders --partitions 6 -b localhost:9092
+  kafka-aio broker --port 9092 --topics orders:3
   kafka-aio topics list -b localhost:9092 --json | jq -r '.topics[].name'
 """
 

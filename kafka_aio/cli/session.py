@@ -81,6 +81,9 @@ def _trace(debug: bool) -> None:
 
 
 def _run(given: argparse.Namespace, runner: asyncio.Runner) -> Exit:
+    if given.alone is not None:
+        code: Exit = runner.run(given.alone(given))
+        return code
     ask = terminal.ask_secret if terminal.is_there() else None
     config, notes = configuration.load(given, environment=os.environ, ask=ask)
     for note in notes:

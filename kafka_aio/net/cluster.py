@@ -21,6 +21,7 @@ from kafka_aio.backoff import Backoff
 from kafka_aio.config import ClientConfig
 from kafka_aio.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, StateError
 from kafka_aio.metadata import Endpoint, Leader, Metadata
+from kafka_aio.net import clock
 from kafka_aio.net.clock import seconds
 from kafka_aio.net.connection import Connection, Limits, Traffic
 from kafka_aio.net.coordinators import Coordinator, Coordinators
@@ -70,7 +71,7 @@ class Cluster:
             registry: Where to count.
             rng: Where jitter and nonces come from; one that can be foreseen is for tests alone.
         """
-        rng = rng or random.SystemRandom()
+        rng = rng or clock.rng()
         self._is_started = False
         self._config = config
         self._tasks = tasks

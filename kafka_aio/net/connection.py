@@ -283,7 +283,8 @@ class Connection(asyncio.BufferedProtocol):
         try:
             await self.wait_closed(until=self._loop.time() + CLOSE_SECONDS)
         finally:  # also if we are cancelled: a peer that does not read would keep it for ever
-            if self._transport is not None:
+            # Not where it has ended: asyncio cannot abort what was closed with bytes to write.
+            if self._transport is not None and not self._closed.done():
                 self._transport.abort()
         await self.wait_closed()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 import re
 import ssl
 from base64 import b64encode
@@ -71,7 +70,7 @@ async def fetch_token(config: ClientConfig, *, deadline: float) -> BearerToken:
         try:
             return await _ask(config, deadline)
         except (KafkaConnectionError, KafkaTimeoutError) as error:
-            pause = pauses.delay(attempt, jitter=random.uniform(-1, 1))
+            pause = pauses.delay(attempt, jitter=clock.rng().uniform(-1, 1))
             if loop.time() + pause >= deadline:
                 raise
             attempt += 1

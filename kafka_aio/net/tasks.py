@@ -83,7 +83,7 @@ class Tasks:
         self._supervisor: asyncio.Task[None] | None = None
         self._group: anyio.abc.TaskGroup | None = None
         self._running: dict[Running, None] = {}  # in the order of their start
-        self._waiters: set[asyncio.Future[object]] = set()
+        self._waiters: dict[asyncio.Future[object], None] = {}  # in order, for who is told first
         self._stop = asyncio.Event()
         self._is_closing = False  # callers are refused
         self._is_sealed = False  # the work has ended: all are refused
@@ -179,12 +179,12 @@ class Tasks:
             waiter.cancel()
             self.check()
         registered: asyncio.Future[object] = waiter  # type: ignore[assignment]  # only its failure
-        self._waiters.add(registered)
+        self._waiters[registered] = None
         try:
             async with asyncio.timeout_at(None if until == inf else until):
                 return await waiter
         finally:
-            self._waiters.discard(registered)
+            self._waiters.pop(registered, None)
 
     async def sleep(self, *, until: float) -> None:
         """Sleep until that time of the loop, or the end of the client.

@@ -3,10 +3,10 @@
     def test_orders_are_billed(kafka_broker, kafka_topic):
         bill(kafka_broker.bootstrap_servers, topic=kafka_topic)
 
-Both are plain fixtures: the broker runs in a thread, so it serves sync tests, and async ones of any
-plugin. pytest loads this module in every run, so it imports nothing of ours until a fixture is used.
+Both are plain fixtures: the broker runs in a thread, so it serves sync tests and async ones alike.
+pytest loads this module in every run, so it imports nothing of ours until a fixture is used.
 
-One broker serves the whole run, as starting it takes longer than most tests, and `kafka_topic` keeps
+One broker serves the whole run: to start it takes longer than most tests. `kafka_topic` keeps
 tests apart. Under pytest-xdist each worker has its own. In the settings of pytest:
 
     kafka_broker_scope = session | package | module | class | function
@@ -76,7 +76,7 @@ def _kafka_broker(
 
 @pytest.fixture
 def kafka_broker(_kafka_broker: BrokerThread) -> Iterator[BrokerThread]:
-    """A Kafka broker in memory, `kafka_aio.broker.BrokerThread`; the faults of a test end with it."""
+    """A Kafka broker in memory (`kafka_aio.broker.BrokerThread`). Faults end with their test."""
     yield _kafka_broker
     _kafka_broker.faults.clear()
     for node in _kafka_broker.stopped_nodes():
@@ -88,7 +88,9 @@ def kafka_topic(kafka_broker: BrokerThread, request: pytest.FixtureRequest) -> s
     """The name of a topic that no other test has. `@pytest.mark.kafka_topic(partitions=3)`."""
     mark = request.node.get_closest_marker("kafka_topic")
     arguments = mark.kwargs if mark is not None else {}
-    return kafka_broker.create_topic(_topic_name(request.node.name, kafka_broker), **arguments)
+    name = _topic_name(request.node.name, kafka_broker)
+    kafka_broker.create_topic(name, **arguments)
+    return name
 
 
 def _topic_name(test: str, broker: BrokerThread) -> str:

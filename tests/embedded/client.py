@@ -12,6 +12,7 @@ from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.protocol.frame import decode_response, encode_request
 from kafka_aio.protocol.messages.api_versions import ApiVersionsRequest
 from kafka_aio.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -24,6 +25,7 @@ R = TypeVar("R")
 
 PATIENCE = 10.0
 VERSIONS = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+METADATA = MetadataRequest(topics=None)
 
 
 def last_version(request: Request[Any]) -> int:

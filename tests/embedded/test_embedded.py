@@ -19,11 +19,10 @@ from kafka_aio.errors import (
     MessageTooLarge,
     StateError,
 )
-from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafka_aio.protocol.messages.metadata import MetadataResponse
 from kafka_aio.types import TopicPartition
-from tests.embedded.client import connected
+from tests.embedded.client import METADATA, connected
 
-METADATA = MetadataRequest(topics=None)
 PARTITION = TopicPartition("t", 0)
 
 

@@ -10,10 +10,10 @@ import pytest
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.broker.connection import Connection
 from kafka_aio.protocol.messages.groups import HeartbeatRequest
-from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.schema import Request
 from kafka_aio.protocol.wire import LIMIT_BEFORE_AUTHENTICATION
 from tests.embedded.client import (
+    METADATA,
     VERSIONS,
     Client,
     batch,
@@ -25,7 +25,6 @@ from tests.embedded.client import (
 )
 
 UNSUPPORTED_VERSION = 35
-METADATA = MetadataRequest(topics=None)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -164,7 +163,6 @@ async def test_what_was_answered_before_is_still_sent(client: Client) -> None:
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         framed(METADATA)[:-1] + b"\xff",
-        struct.pack(">i", 60) + framed(METADATA)[4:].ljust(60, b"\x00"),
     ],
     ids=repr,
 )
@@ -179,6 +177,13 @@ async def test_nonsense_ends_its_connection_and_no_other(
     assert [text.startswith("closed <Connection of 127.0.0.1") for text in warnings(caplog)] == [
         True
     ]
+
+
+async def test_what_is_left_over_in_a_frame_is_ignored_as_kafka_does(client: Client) -> None:
+    client.write(struct.pack(">i", 60) + framed(METADATA, 7)[4:].ljust(60, b"\xff"))
+
+    assert await client.next_id() == 7
+    assert (await client.ask(VERSIONS)).error_code == 0
 
 
 async def test_a_frame_that_never_ends_takes_no_memory(

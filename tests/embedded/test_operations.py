@@ -13,7 +13,7 @@ from kafka_aio.errors import (
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
-from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafka_aio.protocol.messages.metadata import MetadataResponse
 from kafka_aio.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -21,9 +21,8 @@ from kafka_aio.protocol.messages.offsets import (
 )
 from kafka_aio.records.codec import Record
 from kafka_aio.types import OffsetAndMetadata, RecordMetadata, TimestampType, TopicPartition
-from tests.embedded.client import VERSIONS, Client, connected, fetch, produce
+from tests.embedded.client import METADATA, VERSIONS, Client, connected, fetch, produce
 
-METADATA = MetadataRequest(topics=None)
 PARTITION = TopicPartition("t", 0)
 
 

@@ -39,7 +39,11 @@ PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 METADATA = MetadataRequest(topics=[])
 GOOD = SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret")
 PATIENCE = 10.0
-HASTE = {"default_api_timeout_ms": 1_000, "request_timeout_ms": 1_000}
+HASTE = {
+    "socket_connection_setup_timeout_ms": 500,
+    "socket_connection_setup_timeout_max_ms": 500,
+}
+"""Of a client that will not be served: it tries again until then."""
 
 
 @pytest.fixture
@@ -259,6 +263,17 @@ async def test_a_session_that_nobody_renews_ends_with_the_next_request() -> None
 
 def handshakes(broker: EmbeddedBroker) -> int:
     return broker.statistics().apis["SaslHandshake"].requests
+
+
+@pytest.mark.parametrize("api", ["SaslHandshake", "SaslAuthenticate"])
+async def test_a_log_in_can_be_made_to_fail_on_purpose(api: str) -> None:
+    async with EmbeddedBroker(users=USERS) as broker:
+        fault = broker.faults.fail(api, SaslAuthenticationFailed, times=1)
+        with pytest.raises(SaslAuthenticationFailed):
+            await principals(broker, **by_password("PLAIN"))
+
+        assert fault.hits == 1
+        assert await principals(broker, **by_password("PLAIN")) == {"User:alice"}
 
 
 # Clients that do as no client would.

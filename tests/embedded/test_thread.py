@@ -175,6 +175,7 @@ def test_one_that_is_dropped_open_warns_and_ends() -> None:
 def test_it_serves_tls_and_users() -> None:
     with BrokerThread(tls=True, users={"alice": "secret"}) as broker:
         assert broker.security_protocol == "SASL_SSL"
+        assert "PLAIN" in broker.mechanisms
         assert "BEGIN CERTIFICATE" in broker.certificates.ca_pem
 
 

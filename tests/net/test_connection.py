@@ -29,6 +29,7 @@ from tests.net.exchanges import (
     produced,
     start,
 )
+from tests.net.peers import serving
 from tests.net.server import HOST, PATIENCE, Broker, until
 
 # Answers.
@@ -471,3 +472,24 @@ async def test_a_connection_says_how_it_is(broker: Broker) -> None:
 def test_an_address_is_written_as_people_write_it() -> None:
     assert address_text("broker", 9092) == "broker:9092"
     assert address_text("::1", 9092) == "[::1]:9092"
+
+
+async def test_what_was_not_sent_yet_is_sent_before_it_is_closed() -> None:
+    received = 0
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal received
+        while part := await reader.read(2**20):
+            received += len(part)
+
+    async with serving(swallow) as port:
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Connection("127.0.0.1", port, Limits()), "127.0.0.1", port
+        )
+        assert connection.transport is not None
+        connection.transport.write(bytes(8_000_000))
+        assert connection.transport.get_write_buffer_size() > 0
+        await connection.aclose()
+        await until(lambda: received == 8_000_000)
+
+    assert connection.transport.is_closing()

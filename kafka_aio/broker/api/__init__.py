@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from kafka_aio.broker.call import Call
 
 Answerer: TypeAlias = Callable[[Any, Call], object | None]
-"""Takes a request and its call; returns the response, or None if it answers later, by `call.answer`."""
+"""Takes a request and its call; returns the response, or None if it answers later."""
 
 SERVED: Final = {
     0: "produce.produce",

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from kafka_aio.broker.options import (
+    Check,
     Option,
     Type,
     Value,
@@ -77,8 +78,7 @@ def test_a_text_of_another_type_is_refused_in_the_words_of_kafka(
         (list_of(), ("",), "Configuration 'o' values must not be empty."),
     ],
 )
-def test_a_check_says_what_it_takes(check: object, value: Value, why: str) -> None:
-    assert callable(check)
+def test_a_check_says_what_it_takes(check: Check, value: Value, why: str) -> None:
     with pytest.raises(InvalidConfig, match=f"says: {re.escape(why)}$"):
         check("o", value)
 
@@ -93,8 +93,7 @@ def test_a_check_says_what_it_takes(check: object, value: Value, why: str) -> No
         (list_of(), ("x",)),
     ],
 )
-def test_a_check_lets_pass_what_it_takes(check: object, value: Value) -> None:
-    assert callable(check)
+def test_a_check_lets_pass_what_it_takes(check: Check, value: Value) -> None:
     check("o", value)
 
 
