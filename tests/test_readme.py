@@ -6,6 +6,8 @@ What runs a loop is meant for a Kafka, and is run by tests/broker/test_readme_on
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +25,16 @@ class Block(NamedTuple):
 
     @property
     def is_for_kafka(self) -> bool:
-        return "asyncio.run(" in self.code
+        return "asyncio.run(" in self.code and not self.has_broker
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether it brings its own: an embedded one, which runs anywhere."""
+        return "EmbeddedBroker(" in self.code
+
+    @property
+    def is_test_file(self) -> bool:
+        return "\ndef test_" in self.code
 
     def run(self, address: str = ADDRESS) -> None:
         # Empty lines in front, so that a traceback points into the README.
@@ -46,6 +57,17 @@ def line(block: Block) -> str:
 @pytest.mark.parametrize("block", [each for each in BLOCKS if not each.is_for_kafka], ids=line)
 def test_the_block_runs(block: Block) -> None:
     block.run()
+
+
+@pytest.mark.parametrize("block", [each for each in BLOCKS if each.is_test_file], ids=line)
+def test_a_block_of_tests_passes(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(block.code)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert f"{block.code.count('def test_')} passed" in done.stdout
 
 
 def test_the_readme_has_blocks() -> None:

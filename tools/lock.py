@@ -20,7 +20,7 @@ EXTRAS = [f"--extra={name}" for name in ("arrow", "oidc", "pkcs12", "spark", "uv
 FILES = {
     "test": [PRODUCT, *EXTRAS, BUILD, "requirements/test.in"],
     "unit": [PRODUCT, *EXTRAS, BUILD, "requirements/unit.in"],
-    "demo": [PRODUCT, "--extra", "arrow"],
+    "demo": [PRODUCT, "--extra", "arrow", "requirements/demo.in"],
     "run": [PRODUCT],
     "build": [BUILD],
 }

@@ -51,7 +51,7 @@ class Options(TypedDict, total=False):
     """Which requests a fault is for, and how often it happens. Whatever is left out, is any."""
 
     topic: str
-    """Requests that name this topic. (A fetch in a session names only what has changed.)"""
+    """Requests that name this topic, or read it in a fetch session."""
     partition: int
     """Of that topic."""
     group: str

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias
 
 from kafka_aio.broker.mentions import names_group, names_partition
 from kafka_aio.errors import BrokerError, for_code
+from kafka_aio.protocol.messages.fetch import FetchRequest
 from kafka_aio.protocol.messages.index import REQUESTS
 from kafka_aio.protocol.schema import schema_of
 
@@ -110,11 +111,14 @@ class Rule:
 
     def is_named(self, call: Call) -> bool:
         """Whether a request names the topic, partition or group that it is for."""
-        options = self._filter
+        topic, partition, group = self._filter.topic, self._filter.partition, self._filter.group
+        if group is not None and not names_group(call.request, group):
+            return False
         names = call.state.topics.by_id
-        topic, partition, group = options.topic, options.partition, options.group
-        return (topic is None or names_partition(call.request, topic, partition, names=names)) and (
-            group is None or names_group(call.request, group)
+        return (
+            topic is None
+            or names_partition(call.request, topic, partition, names=names)
+            or _reads(call, topic, partition)
         )
 
     def happens(self) -> bool:
@@ -130,6 +134,19 @@ class Rule:
         self.hits += 1
         self._faults.happened()
         return True
+
+
+def _reads(call: Call, topic: str, partition: int | None) -> bool:
+    """Whether it is a fetch in a session that has the partition: it need not name it again."""
+    if not isinstance(call.request, FetchRequest):
+        return False
+    topics = call.state.topics
+    known = topics.by_name.get(topic)
+    return any(
+        (name == topic or (known is not None and topic_id == known.id))
+        and partition in (None, index)
+        for name, topic_id, index in call.state.sessions.read_by(call.node, call.request.session_id)
+    )
 
 
 class Fail(Rule):

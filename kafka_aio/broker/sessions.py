@@ -121,6 +121,9 @@ class NodeSessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    def get(self, session_id: int) -> Session | None:
+        return self._by_id.get(session_id)
+
     def begin(self, readings: list[Reading], *, by_id: bool, now: float) -> int:
         """A new session, if there is room or somebody has to go for it; its id, or 0."""
         if len(self._by_id) >= self._slots and not self._evict(len(readings), now):
@@ -247,6 +250,12 @@ class Sessions:
         if sessions is None:
             sessions = self._by_node[call.node] = NodeSessions(self._slots, call.state.rng)
         return Plan(sessions, request, by_id=call.version >= _FIRST_BY_ID, now=call.now)
+
+    def read_by(self, node: int, session_id: int) -> Iterable[Key]:
+        """The partitions that are read in a session; none if it is not there."""
+        sessions = self._by_node.get(node)
+        session = None if sessions is None else sessions.get(session_id)
+        return () if session is None else session.readings
 
     def forget(self, node: int) -> None:
         """A node went down: its sessions are gone."""

@@ -53,3 +53,21 @@ def _value(name: str, value: object, names: Names, times: frozenset[str]) -> Any
     if (kind := IDS.get(name)) is not None and isinstance(value, str | int | bytes):
         return value if value in NO_ID else names.of(kind, value)
     return plain(value, names, times)
+
+
+def difference(theirs: Any, ours: Any, where: str = "answer") -> str:
+    """The first place in which two plain values differ."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        pairs = [(f"{where}.{name}", theirs[name], ours.get(name)) for name in theirs]
+    elif (
+        isinstance(theirs, list | tuple)
+        and isinstance(ours, list | tuple)
+        and len(theirs) == len(ours)
+    ):
+        pairs = [(f"{where}[{at}]", *pair) for at, pair in enumerate(zip(theirs, ours, strict=True))]
+    else:
+        pairs = []
+    for place, one, other in pairs:
+        if one != other:
+            return difference(one, other, place)
+    return f"{where}: Kafka says {theirs!r}, the embedded broker {ours!r}"

@@ -11,19 +11,21 @@ from typing import Any, Generic, TypeVar
 
 from kafka_aio.errors import UnsupportedVersion
 from kafka_aio.protocol.messages.groups import FindCoordinatorRequest
+from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafka_aio.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from kafka_aio.protocol.schema import Request, schema_of
-from tests.comparison.sameness import TIMES, Names, plain
+from tests.comparison.sameness import TIMES, Names, difference, plain
 from tests.kafka.raw import RawConnection
 from tests.kafka.topic import Topic
 
 R = TypeVar("R")
 
-_numbers = itertools.count(1)
+# A Kafka that somebody else started may know the names of earlier runs.
+_numbers = itertools.count(time.time_ns() // 10**9 % 10**6 * 1000)
 
 
 class Side:
@@ -55,7 +57,12 @@ class Side:
 
     def ask_in_each_version(self, request: Request[Any], *, by: str = "one") -> None:
         """Ask in every version that has a place for all that is asked."""
-        first, last = schema_of(type(request)).stable_versions
+        self.ask_in_versions(request, *schema_of(type(request)).stable_versions, by=by)
+
+    def ask_in_versions(
+        self, request: Request[Any], first: int, last: int, *, by: str = "one"
+    ) -> None:
+        """Ask in those of some versions that have a place for all that is asked."""
         asked = 0
         for version in range(first, last + 1):
             with suppress(UnsupportedVersion):
@@ -73,9 +80,17 @@ class Side:
 
     def quietly(self, request: Request[R], version: int | None = None, *, by: str = "one") -> R:
         """The answer, which is not kept: for what only prepares a case."""
+        try:
+            return self.connection(by).send(request, version)
+        except (EOFError, ConnectionError):
+            self._connections.pop(by).close()
+            raise
+
+    def connection(self, by: str = "one") -> RawConnection:
+        """The connection of one who asks; a new one after the broker has closed it."""
         if by not in self._connections:
             self._connections[by] = RawConnection(self._host, self._port)
-        return self._connections[by].send(request, version)
+        return self._connections[by]
 
     def keep(self, what: str, value: object) -> None:
         """Keep anything else that must be the same on both sides."""
@@ -94,13 +109,20 @@ class Side:
         )
         (created,) = self.quietly(CreateTopicsRequest(topics=[wanted])).topics
         assert created.error_code == 0, created
-        topic = Topic(self._connections["one"], name, created.topic_id)
+        topic = Topic(self.connection(), name, created.topic_id)
         self._wait(lambda: topic._is_served(partitions))
         return topic
 
+    def found(self, name: str) -> Topic:
+        """A topic that is there."""
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        (topic,) = self.quietly(asked).topics
+        assert topic.error_code == 0, topic
+        return Topic(self.connection(), name, topic.topic_id)
+
     def coordinated(self, group: str) -> str:
         """A group's id, once its coordinator answers."""
-        asked = FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group])
+        asked = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
         self._wait(lambda: self.quietly(asked, 4).coordinators[0].error_code == 0)
         return group
 
@@ -132,6 +154,8 @@ class Pending(Generic[R]):
         except (EOFError, ConnectionError):
             self._side.keep(api, "the connection was closed")
             raise
+        except TimeoutError as late:
+            raise TimeoutError(f"{self._side.name} does not answer {api}") from late
         self._side.keep(api, answer)
         return answer
 
@@ -154,4 +178,4 @@ class Both:
         """All that was asked and kept is the same on both sides."""
         theirs, ours = (side.said for side in self.sides)
         assert theirs, "nothing was asked"
-        assert ours == theirs
+        assert ours == theirs, difference(theirs, ours)

@@ -14,6 +14,7 @@ from kafka_aio.errors import (
     RebalanceInProgress,
     TopicAuthorizationFailed,
 )
+from kafka_aio.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_aio.protocol.messages.groups import HeartbeatRequest
 from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
@@ -163,6 +164,27 @@ async def test_a_request_that_is_dropped_is_carried_out_and_its_connection_hangs
     assert written(broker) == [b"a"]
     async with connected(broker) as other:
         assert await produced(other, b"b") == 0
+
+
+@pytest.mark.parametrize("version", [12, 18])
+async def test_a_fetch_in_a_session_need_not_name_the_topic_again(
+    broker: EmbeddedBroker, client: Client, version: int
+) -> None:
+    topic_id = broker._state.topics.by_name["t"].id
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    topic = FetchTopic(topic="t", topic_id=topic_id, partitions=[partition])
+    full = FetchRequest(max_wait_ms=0, min_bytes=0, session_epoch=0, topics=[topic])
+    session = (await client.ask(full, version=version)).session_id
+    meant = broker.faults.delay("Fetch", 0, topic="t", partition=0)
+    other = broker.faults.delay("Fetch", 0, topic="t", partition=1)
+
+    following = FetchRequest(
+        max_wait_ms=0, min_bytes=0, session_id=session, session_epoch=1, topics=[]
+    )
+    answer = await client.ask(following, version=version)
+
+    assert session != 0
+    assert (answer.error_code, meant.hits, other.hits) == (0, 1, 0)
 
 
 @pytest.mark.parametrize(("when", "kept"), [("before", []), ("after", [b"a"])])

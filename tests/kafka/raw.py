@@ -8,7 +8,7 @@ import ssl
 import struct
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from kafka_aio.protocol import frame
 from kafka_aio.protocol.schema import Buffer, Request
@@ -65,6 +65,15 @@ class RawConnection:
         if version is None:
             version = self.versions.pick(type(request))
         return frame.decode_response(type(request), self._ask(request, version), version)
+
+    def tell(self, request: Request[Any]) -> None:
+        """Send what the broker does not answer, in the highest common version."""
+        version = self.versions.pick(type(request))
+        number = next(self._correlation_ids)
+        encoded = frame.encode_request(
+            request, version, correlation_id=number, client_id=CLIENT_ID
+        )
+        self._socket.sendall(b"".join(encoded))
 
     def exchange(self, buffers: Iterable[Buffer]) -> bytes:
         """The frame, without its length, that answers a frame with it."""

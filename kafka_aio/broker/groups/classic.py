@@ -12,7 +12,6 @@ from kafka_aio.errors import (
     IllegalGeneration,
     NonEmptyGroup,
     RebalanceInProgress,
-    UnknownMemberId,
 )
 
 if TYPE_CHECKING:
@@ -67,8 +66,6 @@ class ClassicGroup:
         membership = self.membership
         if epoch < 0 and self.is_empty:
             return
-        if epoch < 0 and not member_id and instance_id is None:
-            raise UnknownMemberId()
         membership.members.checked(member_id, instance_id)
         if epoch != membership.generation:
             raise IllegalGeneration()

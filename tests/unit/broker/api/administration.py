@@ -98,10 +98,12 @@ def grow(
     replicas: Sequence[Sequence[int]] | None = None,
     validate_only: bool = False,
 ) -> CreatePartitionsRequest:
-    chosen = replicas and [CreatePartitionsAssignment(broker_ids=list(each)) for each in replicas]
+    chosen = None
+    if replicas is not None:
+        chosen = [CreatePartitionsAssignment(broker_ids=list(each)) for each in replicas]
     return CreatePartitionsRequest(
         topics=[
-            CreatePartitionsTopic(name=name, count=count, assignments=chosen or None)
+            CreatePartitionsTopic(name=name, count=count, assignments=chosen)
             for name, count in topics
         ],
         timeout_ms=1_000,

@@ -35,6 +35,30 @@ def test_a_static_member_that_is_back_gets_its_partitions_and_nobody_rebalances(
     assert heartbeat(state, first, 1) == 0
 
 
+def test_a_static_member_that_is_back_begins_a_new_session() -> None:
+    state = made()
+    stable(state, 0, instances=("s",), session=5.0)
+    pass_time(state, now=4.0)
+    new = answer_to(state, join(state, instance="s", session=5.0, now=4.0)).member_id
+
+    pass_time(state, now=8.9)
+    assert list(membership(state).members.by_id) == [new]
+    pass_time(state, now=9.0)
+    assert membership(state).phase is Phase.EMPTY
+
+
+def test_a_static_member_that_is_back_and_has_its_answer_is_awaited_by_the_next_round() -> None:
+    state = made()
+    first, _ = stable(state, instances=("s",))
+    new = answer_to(state, join(state, instance="s")).member_id
+    waiting = join(state, first)
+    assert answer_to(state, waiting) is None
+
+    join(state, new, instance="s")
+
+    assert answer_to(state, waiting).generation_id == 2
+
+
 def test_a_static_leader_that_is_back_leads_but_must_not_assign() -> None:
     state = made()
     _, second = stable(state, 0, instances=("s", "t"))

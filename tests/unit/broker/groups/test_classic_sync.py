@@ -53,6 +53,18 @@ def test_followers_wait_for_the_leaders_assignment() -> None:
     assert membership(state).phase is Phase.STABLE
 
 
+def test_an_assignment_stays_through_the_first_round_and_is_void_if_the_second_one_fails() -> None:
+    state = made()
+    [first] = stable(state)
+    join(state, first)
+    assert membership(state).phase is Phase.COMPLETING
+    assert membership(state).members.by_id[first].assignment == b"for 0"
+
+    join(state, version=3)
+
+    assert membership(state).members.by_id[first].assignment == b""
+
+
 def test_what_a_follower_sends_as_an_assignment_is_ignored() -> None:
     state = made()
     _, second = completing(state, 2)
@@ -456,7 +468,7 @@ def test_every_phase_but_the_last_can_be_left_and_reached() -> None:
 
 def test_a_dead_group_stays_dead() -> None:
     state = made()
-    stable(state)
+    completing(state, 2, rebalance=5.0)
     group = state.groups.classic("g")
     group.close()
 
