@@ -32,7 +32,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        return self.ours / self.peer if self.unit == "GB/s" else self.peer / self.ours
+        return self.ours / self.peer if self.unit.endswith("/s") else self.peer / self.ours
 
     @property
     def reached(self) -> bool:

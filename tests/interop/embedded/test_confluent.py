@@ -256,6 +256,7 @@ def test_a_group_goes_on_when_its_coordinator_fails(
 ) -> None:
     topic = f"failing-{protocol}"
     broker.create_topic(topic, 2)
+    broker.move_coordinator(topic, 2)
     reader = member(topic, group_protocol=protocol)
     reader.subscribe([topic])
     until(lambda: assigned(reader) == 2)

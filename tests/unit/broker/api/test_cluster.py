@@ -162,16 +162,18 @@ def test_of_all_partitions_those_that_need_no_election_are_not_told() -> None:
 
 def test_an_unclean_election_takes_who_is_up() -> None:
     state = made(2)
-    state.topics.create("t", replicas=[(0, [2, 1]), (1, [2])])
+    state.topics.create("t", replicas=[(0, [2, 1])])
+    state.topics.create("u", replicas=[(0, [2])])
     for node in (1, 2):
         state.node_down(node)
     state.node_up(1)
 
-    response = call(state, elect(UNCLEAN, t=[0, 1]))
+    response = call(state, elect(UNCLEAN, t=[0], u=[0]))
 
     message = "Eligible topic partition leaders are not available."
     assert results(response) == {
-        "t": [(0, 0, None), (1, EligibleLeadersNotAvailable.code, message)]
+        "t": [(0, 0, None)],
+        "u": [(0, EligibleLeadersNotAvailable.code, message)],
     }
     assert state.topics.by_name["t"].partitions[0].leader == 1
 
