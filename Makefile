@@ -44,7 +44,7 @@ map: $(STAMPS)/demo            ## write the file map of docs/design.md anew, fro
 	$(PY) tools/file_map.py
 
 clean:                         ## remove what was built; .venv stays (remove it by hand to start from nothing)
-	rm -rf build dist *.egg-info .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(STAMPS)/release $(STAMPS)/debug
+	rm -rf build dist *.egg-info .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(STAMPS)/release $(STAMPS)/debug $(PYTHONPYCACHEPREFIX)
 	find kafka_aio spark_connector \( -name '*.so' -o -name '*.c' -o -name '*.pyd' \) -delete
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 

@@ -95,6 +95,8 @@ class Trial:
         self._folder = ROOT / ".venvs" / name
         # One loop is enough here: `make test-here` has both.
         self._variables = {"KAFKA_AIO_LOOP": "asyncio", **os.environ}
+        # What is compiled goes with the folder of the tests; .venv would keep it for ever.
+        self._variables.pop("PYTHONPYCACHEPREFIX", None)
         if not self.compiled:
             self._variables.pop("KAFKA_AIO_REQUIRE_COMPILED", None)
             self._variables.update(CC="false", CXX="false")

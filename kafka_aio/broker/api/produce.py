@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_aio.broker.api.replicas import check_replica, existing, leader_node
 from kafka_aio.broker.log.batches import (
+    FIRST_WITH_ZSTD,
     Batch,
     RecordsRejected,
     accept,
+    has_unknown_codec,
     is_transactional,
     only_batch,
     stamps,
@@ -75,7 +77,7 @@ def produce(request: ProduceRequest, call: Call) -> ProduceResponse | None:
             connection is closed.
     """
     producing = _Producing(request, call)
-    problem = _problem(request)
+    problem = _problem(request, call.version)
     if problem is None:
         responses = [producing.append_all(data) for data in request.topic_data]
     else:
@@ -89,7 +91,7 @@ def produce(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     return ProduceResponse(responses=responses, node_endpoints=list(producing.endpoints.values()))
 
 
-def _problem(request: ProduceRequest) -> BrokerError | None:
+def _problem(request: ProduceRequest, version: int) -> BrokerError | None:
     """What is wrong with the request as a whole: then nothing of it is carried out.
 
     Raises:
@@ -100,8 +102,11 @@ def _problem(request: ProduceRequest) -> BrokerError | None:
             if item.records is None:
                 raise UnknownServerError("a partition without records")
             try:
-                if is_transactional(memoryview(item.records)) and request.transactional_id is None:
+                records = memoryview(item.records)
+                if is_transactional(records) and request.transactional_id is None:
                     return TransactionalIdAuthorizationFailed()
+                if version < FIRST_WITH_ZSTD and has_unknown_codec(records):
+                    return UnknownServerError()  # Kafka trips over it while it looks for zstd
             except CorruptMessage as error:
                 return error
     return None

@@ -47,7 +47,7 @@ _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8
 _ATTRIBUTES_AT: Final = 22
 """Of their two bytes, the one that is used."""
-_FIRST_WITH_ZSTD: Final = 7
+FIRST_WITH_ZSTD: Final = 7
 """The version of Produce."""
 _ANY_AGE: Final = 2**63 - 1
 _SHOWN: Final = 3
@@ -110,6 +110,17 @@ def is_transactional(records: memoryview) -> bool:
     return bool(records[_ATTRIBUTES_AT] & TRANSACTIONAL)
 
 
+def has_unknown_codec(records: memoryview) -> bool:
+    """Whether the first batch is compressed by nothing that Kafka knows.
+
+    Raises:
+        CorruptMessage: It is no batch.
+    """
+    if not batch_size(records, 0) or records[_MAGIC_AT] != MAGIC:
+        return False
+    return records[_ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD
+
+
 def only_batch(records: memoryview, version: int) -> Batch:
     """The one batch that a partition is sent in a Produce request of this version.
 
@@ -124,7 +135,7 @@ def only_batch(records: memoryview, version: int) -> Batch:
     if records[_MAGIC_AT] != MAGIC:
         raise InvalidRecord(f"a batch of format {records[_MAGIC_AT]}, not {MAGIC}")
     codec = records[_ATTRIBUTES_AT] & CODEC_MASK
-    if codec == Codec.ZSTD and version < _FIRST_WITH_ZSTD:
+    if codec == Codec.ZSTD and version < FIRST_WITH_ZSTD:
         raise UnsupportedCompressionType("zstd came with version 7 of Produce")
     if size < len(records) and batch_size(records, size) is not None:
         raise InvalidRecord("more than one batch")

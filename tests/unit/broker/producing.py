@@ -22,7 +22,7 @@ from kafka_aio.records.batch import verify
 from kafka_aio.records.codec import BatchBuilder, RecordReader, crc32c
 from kafka_aio.records.compression import Codec, Compression
 from kafka_aio.records.layout import CRC_FROM, HEADER, UNSTAMPED, BatchHeader, ProducerStamp
-from tests.unit.broker.clusters import WALL_MS, call
+from tests.unit.broker.clusters import WALL_MS, call, made
 
 if TYPE_CHECKING:
     from kafka_aio.broker.log import PartitionLog
@@ -148,3 +148,18 @@ def told(response: FetchResponse) -> list[tuple[int, int]]:
 def values(data: Any) -> list[bytes | None]:
     """The values of all records in some batches."""
     return [record.value for record in RecordReader(data).read()]
+
+
+def filled(partitions: int = 1, nodes: int = 1) -> State:
+    """Each partition has three batches of two records."""
+    state = made(nodes, {"t": partitions})
+    for partition in range(partitions):
+        leader = state.topics.by_name["t"].partitions[partition].leader
+        for _ in range(3):
+            produce(state, batch(b"a", b"b"), partition=partition, node=leader)
+    return state
+
+
+def by_id(state: State, *partitions: FetchPartition, name: str = "t") -> FetchRequest:
+    topic = FetchTopic(topic_id=state.topics.by_name[name].id, partitions=list(partitions))
+    return fetching(topics=[topic])
