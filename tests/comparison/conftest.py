@@ -13,7 +13,11 @@ from tests.kafka.settings import ALONE, QUICK
 
 # What the real one is told and the embedded one knows too.
 OPTIONS = ("group.initial.rebalance.delay.ms", "group.min.session.timeout.ms")
-KAFKAS_OWN = {"group.consumer.heartbeat.interval.ms": 5_000, "log.segment.bytes": 67_108_864}
+KAFKAS_OWN = {
+    "group.consumer.heartbeat.interval.ms": 5_000,
+    "log.retention.bytes": -1,
+    "log.segment.bytes": 67_108_864,
+}
 """Where the defaults differ on purpose (`kafka_aio.broker.settings`)."""
 
 

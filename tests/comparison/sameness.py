@@ -19,7 +19,19 @@ IDS = {
 }
 ADDRESSES = {"host", "port", "client_host"}
 TIMES = {"log_append_time_ms", "last_timestamp", "timestamp"}
-NO_ID = (None, "", 0, -1, NO_UUID)
+NO_ID = {"producer": (-1,), "session": (0,)}
+"""What says that there is none, for each kind of number."""
+# Lists in no order, and what to sort them by: Kafka has them from a hash map, or shuffles them so
+# that an answer about an id does not give away which topics there are (DeleteTopics).
+UNORDERED = {
+    ("TopicProduceResponse", "partition_responses"): "index",
+    ("DeleteTopicsResponse", "responses"): "name",
+    ("DescribeConfigsResult", "configs"): "name",
+}
+# Defaults of topics that the real one has from its file (`tests.kafka.settings`), under options
+# that the embedded one does not have. What a topic says itself is compared.
+TOLD = {"retention.ms", "segment.bytes", "segment.index.bytes"}
+OF_THE_TOPIC = 1
 
 
 class Names:
@@ -42,7 +54,25 @@ def plain(message: object, names: Names, times: frozenset[str] = frozenset(TIMES
     if not hasattr(type(message), "__schema__"):
         return message
     fields = (field.name for field in schema_of(type(message)).fields)
-    return {name: _value(name, getattr(message, name), names, times) for name in fields}
+    said = {name: _value(name, _sorted(message, name), names, times) for name in fields}
+    if said.get("name") in TOLD and "config_source" in said:
+        _forget_default(said)
+    return said
+
+
+def _forget_default(config: dict[str, Any]) -> None:
+    if config["config_source"] != OF_THE_TOPIC:
+        config["value"] = config["config_source"] = "as the broker was told"
+    if "synonyms" in config:
+        synonyms = config["synonyms"]
+        config["synonyms"] = [each for each in synonyms if each["source"] == OF_THE_TOPIC]
+
+
+def _sorted(message: object, name: str) -> object:
+    value = getattr(message, name)
+    if (order := UNORDERED.get((type(message).__name__, name))) is None:
+        return value
+    return sorted(value, key=lambda each: str(getattr(each, order)))
 
 
 def _value(name: str, value: object, names: Names, times: frozenset[str]) -> Any:
@@ -51,7 +81,8 @@ def _value(name: str, value: object, names: Names, times: frozenset[str]) -> Any
     if name in times and isinstance(value, int) and value >= 0:
         return "a time"
     if (kind := IDS.get(name)) is not None and isinstance(value, str | int | bytes):
-        return value if value in NO_ID else names.of(kind, value)
+        none = NO_ID.get(kind, (None, "", NO_UUID))
+        return value if value in none else names.of(kind, value)
     return plain(value, names, times)
 
 

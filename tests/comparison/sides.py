@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
@@ -110,7 +110,7 @@ class Side:
         (created,) = self.quietly(CreateTopicsRequest(topics=[wanted])).topics
         assert created.error_code == 0, created
         topic = Topic(self.connection(), name, created.topic_id)
-        self._wait(lambda: topic._is_served(partitions))
+        self.wait(lambda: topic._is_served(partitions))
         return topic
 
     def found(self, name: str) -> Topic:
@@ -123,7 +123,7 @@ class Side:
     def coordinated(self, group: str) -> str:
         """A group's id, once its coordinator answers."""
         asked = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
-        self._wait(lambda: self.quietly(asked, 4).coordinators[0].error_code == 0)
+        self.wait(lambda: self.quietly(asked, 4).coordinators[0].error_code == 0)
         return group
 
     def close(self) -> None:
@@ -131,7 +131,8 @@ class Side:
             connection.close()
         self._pool.shutdown()
 
-    def _wait(self, is_so: Any) -> None:
+    def wait(self, is_so: Callable[[], bool]) -> None:
+        """Until something is so."""
         deadline = time.monotonic() + 20
         while not is_so():
             assert time.monotonic() < deadline, f"{self.name} does not get there"

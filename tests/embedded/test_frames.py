@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_aio.broker import EmbeddedBroker
+from kafka_aio.broker.call import Call
 from kafka_aio.broker.connection import Connection
+from kafka_aio.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_aio.protocol.messages.groups import HeartbeatRequest
 from kafka_aio.protocol.schema import Request
 from kafka_aio.protocol.wire import LIMIT_BEFORE_AUTHENTICATION
@@ -258,6 +260,42 @@ async def test_a_bug_costs_the_connection_that_met_it_and_is_logged(
     (record,) = [each for each in caplog.records if each.name.startswith("kafka_aio")]
     assert record.levelno == logging.ERROR
     assert "ZeroDivisionError: a bug" in caplog.text
+
+
+async def test_an_answer_that_comes_twice_is_sent_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = ApiVersionsResponse(error_code=0, api_keys=[])
+
+    def answer_twice(request: object, call: Call) -> ApiVersionsResponse:
+        call.answer(answer)
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kafka_aio.broker.core.answerer_of", lambda key: answer_twice)
+        first = client.send(VERSIONS)
+        assert await client.next_id() == first
+
+    second = client.send(VERSIONS)
+    assert await client.next_id() == second
+
+
+async def test_who_was_accepted_just_before_a_node_went_down_is_let_go(
+    broker: EmbeddedBroker,
+) -> None:
+    shared = broker._listening().shared
+    loop = asyncio.get_running_loop()
+    gone = 7
+    server = await loop.create_server(lambda: Connection(gone, shared), "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    client = Client(reader, writer)
+
+    await client.wait_closed()
+
+    assert the_connections(broker) == []
+    writer.close()
+    server.close()
+    await server.wait_closed()
 
 
 def the_connections(broker: EmbeddedBroker) -> list[Connection]:

@@ -58,6 +58,12 @@ def _messages() -> Target:
     return Messages()
 
 
+def _broker() -> Target:
+    from tests.fuzz.live import Broker
+
+    return Broker()
+
+
 def _planted(name: str) -> Callable[[], Target]:
     def make() -> Target:
         from tests.fuzz import planted
@@ -71,6 +77,7 @@ def _planted(name: str) -> Callable[[], Target]:
 REAL = {"records": _records, "messages": _messages}
 TARGETS: dict[str, Callable[[], Target]] = {
     **REAL,
+    "broker": _broker,
     "planted": _planted("Planted"),
     "planted-crash": _planted("PlantedCrash"),
     "planted-hang": _planted("PlantedHang"),

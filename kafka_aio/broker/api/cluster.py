@@ -97,25 +97,42 @@ def _check_endpoint_type(endpoint_type: int) -> None:
 
 
 def elect_leaders(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    """Elect leaders, for each partition by itself. Of all, those that need none are not told."""
+    """Elect leaders, for each partition by itself."""
+    error_code = 0
     if request.topic_partitions is None:
-        topics = call.state.topics.by_name.values()
-        asked = [(topic.name, list(range(len(topic.partitions)))) for topic in topics]
+        results = _elected_of_all(request.election_type, call)
     else:
-        asked = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
-    results = []
-    for topic, indexes in asked:
-        each_result = [_elected(topic, index, request.election_type, call) for index in indexes]
-        if request.topic_partitions is None:
-            needless = ElectionNotNeeded.code
-            each_result = [each for each in each_result if each.error_code != needless]
-        results.append(ReplicaElectionResult(topic=topic, partition_result=each_result))
-    is_known = request.election_type in (_PREFERRED, _UNCLEAN) or not asked
+        results = [
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    _elected(topic.topic, index, request.election_type, call)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions
+        ]
+    is_asked = request.topic_partitions is None or request.topic_partitions
+    if is_asked and request.election_type not in (_PREFERRED, _UNCLEAN):
+        error_code = InvalidRequest.code
     return ElectLeadersResponse(
-        throttle_time_ms=0,
-        error_code=0 if is_known else InvalidRequest.code,
-        replica_election_results=results if is_known or request.topic_partitions else [],
+        throttle_time_ms=0, error_code=error_code, replica_election_results=results
     )
+
+
+def _elected_of_all(election_type: int, call: Call) -> list[ReplicaElectionResult]:
+    """What came of the elections, but for partitions that needed none."""
+    if election_type not in (_PREFERRED, _UNCLEAN):
+        return []
+    results = []
+    for topic in call.state.topics.by_name.values():
+        each_result = [
+            _elected(topic.name, partition.index, election_type, call)
+            for partition in topic.partitions
+        ]
+        needed = [each for each in each_result if each.error_code != ElectionNotNeeded.code]
+        results.append(ReplicaElectionResult(topic=topic.name, partition_result=needed))
+    return results
 
 
 def _elected(topic: str, index: int, election_type: int, call: Call) -> PartitionResult:

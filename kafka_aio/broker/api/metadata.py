@@ -242,6 +242,8 @@ def _names_from_cursor(request: DescribeTopicPartitionsRequest, call: Call) -> l
         raise InvalidRequest()
     if cursor is not None and cursor.partition_index < 0:
         raise InvalidRequest()
+    if cursor is None and "" in names:
+        raise UnknownServerError()  # Kafka takes it for the topic of the cursor that is not there
     return names
 
 

@@ -8,8 +8,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 public class Tools {
@@ -34,6 +36,8 @@ public class Tools {
         };
         Exit.setExitProcedure(procedure);
         Exit.setHaltProcedure(procedure);
+        List<Runnable> hooks = new ArrayList<>();  // it is one of them that closes a producer
+        Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
         PrintStream answers = System.out;
         var lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -45,6 +49,8 @@ public class Tools {
             System.setErr(new PrintStream(err, true, "UTF-8"));
             System.setIn(new ByteArrayInputStream(words[words.length - 1]));
             int code = run(words);
+            hooks.forEach(Runnable::run);
+            hooks.clear();
             System.out.flush();
             System.err.flush();
             System.setErr(stderr);

@@ -188,10 +188,11 @@ def test_an_election_of_an_unknown_kind() -> None:
     }
 
 
-def test_an_election_of_an_unknown_kind_for_all() -> None:
+@pytest.mark.parametrize("topics", [{}, {"t": 1}])
+def test_an_election_of_an_unknown_kind_for_all(topics: dict[str, int]) -> None:
     request = ElectLeadersRequest(election_type=5, topic_partitions=None)
 
-    response = call(made(1, {"t": 1}), request)
+    response = call(made(1, topics), request)
 
     assert response.error_code == InvalidRequest.code
     assert results(response) == {}

@@ -112,6 +112,25 @@ def test_who_is_rich_in_what_nobody_else_wants_stays_rich() -> None:
     assert assigned == {"m": slots(A, 0), "n": slots(B, 0, 1, 2, 3, 4)}
 
 
+def test_topics_with_many_partitions_for_few_subscribers_are_given_out_first() -> None:
+    assigned = uniform([member("m", A, B), member("n", B)], {A: 1, B: 3})
+
+    assert assigned == {"m": slots(A, 0) | slots(B, 0), "n": slots(B, 1, 2)}
+
+
+def test_what_one_topic_evens_out_may_be_evened_out_further_by_another() -> None:
+    assigned = uniform(
+        [
+            member("m", A, has=slots(B, 2)),
+            member("n", B, has=slots(B, 0, 1)),
+            member("o", A, B, has=slots(A, 0, 1)),
+        ],
+        {A: 2, B: 3},
+    )
+
+    assert assigned == {"m": slots(A, 1), "n": slots(B, 0, 1), "o": slots(A, 0) | slots(B, 2)}
+
+
 def test_a_partition_that_does_not_exist_any_more_is_nobodys() -> None:
     members = [member("m", A, has=slots(A, 0, 7)), member("n", A, B)]
 

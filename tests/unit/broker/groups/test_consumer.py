@@ -330,6 +330,20 @@ def test_a_static_member_that_does_not_come_back_is_out_when_its_session_ends(
     assert other.owned == {"t": [0, 1, 2, 3]}
 
 
+def test_a_static_member_that_leaves_for_now_has_no_more_to_give_back_in_time(
+    state: State,
+) -> None:
+    first, other = static(state, "m", rebalance=10.0), Consumer(state, "o")
+    first.beat()
+    other.beat()
+    first.beat()
+
+    first.leave(epoch=-2)
+    pass_time(state, now=20.0)
+
+    assert [member.id for member in group(state).members] == ["m", "o"]
+
+
 def test_the_session_of_who_was_replaced_ends_nothing(state: State) -> None:
     first = static(state, "m")
     first.beat()

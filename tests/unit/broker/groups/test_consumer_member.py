@@ -218,7 +218,7 @@ def test_what_is_not_wanted_and_not_owned_is_gone_at_once() -> None:
 
     after = moved(before, 5, before.assigned, owned=p(0), topics=[T], has_resubscribed=True)
 
-    assert (after.state, after.epoch) == (STABLE, 5)
+    assert (after.state, after.epoch, after.previous_epoch) == (STABLE, 5, 5)
     assert (after.assigned, after.revoking) == (since(4, 0), {})
 
 

@@ -218,6 +218,16 @@ def test_a_new_pattern_takes_away_what_the_old_one_matched(state: State) -> None
     assert [list(member.revoking.values()) for member in group(state).members] == [[2, 2]]
 
 
+def test_a_new_pattern_is_resolved_though_it_is_in_the_place_of_an_old_one(state: State) -> None:
+    consumer = Consumer(state, "m", pattern="u")
+    now = settle(consumer)
+    consumer.pattern, consumer.reported = "t", None
+
+    settle(consumer, now=now)
+
+    assert consumer.owned == {"t": [0, 1, 2, 3]}
+
+
 def test_a_wrong_pattern_changes_nothing(state: State) -> None:
     consumer = Consumer(state, "m")
     consumer.beat()
