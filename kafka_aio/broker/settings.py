@@ -62,6 +62,8 @@ class Settings:
     """Kafka: 1 GiB, and never less than 1 MiB. Retention drops whole segments."""
     memory_max_bytes: Annotated[int, Int(1, INT64, unit=" of bytes")] = 1024 * _MIB
     """For all partitions together: the largest one loses its oldest segment. Ours alone."""
+    memory_max_logs: Count = 100_000
+    """Partitions of all topics together, as each takes memory. Ours alone."""
 
     fetch_max_bytes: Annotated[int, Int(1024, INT32, unit=" of bytes")] = 55 * _MIB
     max_incremental_fetch_session_cache_slots: Annotated[int, Int(0, INT32)] = 1_000

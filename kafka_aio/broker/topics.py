@@ -16,6 +16,7 @@ from kafka_aio.errors import (
     InvalidReplicationFactor,
     InvalidRequest,
     InvalidTopic,
+    PolicyViolation,
     TopicAlreadyExists,
 )
 
@@ -133,6 +134,8 @@ class Topics:
         self._colliding: dict[str, dict[str, None]] = {}
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[Uuid, Topic] = {}
+        self.partition_count = 0
+        """Of all topics together."""
         self.changes = 0
         """Counts up whenever a topic comes, goes or grows: groups look at it."""
 
@@ -222,9 +225,20 @@ class Topics:
     def add(self, topic: Topic) -> None:
         """Let a prepared topic be there."""
         self.by_name[topic.name] = self.by_id[topic.id] = topic
+        self.partition_count += len(topic.partitions)
         if key := collision_key(topic.name):
             self._colliding.setdefault(key, {})[topic.name] = None
         self.changes += 1
+
+    def _check_room(self, more: int) -> None:
+        """Whether there may be so many partitions more: Kafka has a disk, we have memory.
+
+        Raises:
+            PolicyViolation: There may not.
+        """
+        most = self._settings.memory_max_logs
+        if self.partition_count + more > most:
+            raise PolicyViolation(f"The embedded broker has {most} partitions at most.")
 
     def check_name(self, name: str) -> None:
         """Raise TopicAlreadyExists or InvalidTopic for a name that no new topic may have."""
@@ -283,11 +297,13 @@ class Topics:
             ) from error
 
     def _place(self, partitions: int, factor: int) -> list[list[int]]:
+        self._check_room(partitions)
         placed = place(self._nodes, partitions, factor, first=self._placed)
         self._placed += partitions
         return placed
 
     def _extend(self, topic: Topic, placed: Sequence[list[int]]) -> None:
+        self._check_room(len(placed))
         for replicas in placed:
             log = PartitionLog(segment_bytes=topic.segment_bytes)
             isr = [node for node in replicas if self.is_up(node)]
@@ -344,6 +360,7 @@ class Topics:
             placed = self._chosen_more(replicas, before, count - before, factor)
         if not validate_only:
             self._extend(topic, placed)
+            self.partition_count += len(placed)
             self.changes += 1
 
     def _chosen_more(
@@ -364,6 +381,7 @@ class Topics:
         del self.by_name[topic.name], self.by_id[topic.id]
         if key := collision_key(topic.name):
             del self._colliding[key][topic.name]
+        self.partition_count -= len(topic.partitions)
         self.changes += 1
         for partition in topic.partitions:
             partition.leader = NOBODY

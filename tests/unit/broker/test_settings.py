@@ -79,5 +79,8 @@ def test_a_text_that_is_no_number_is_refused_under_the_name_that_was_given() -> 
         Settings.from_kafka({"num.partitions": "many"})
 
 
-def test_all_settings_but_one_are_options_of_kafka() -> None:
-    assert set(kafka_names()) - set(BROKER_OPTIONS) == {"memory.max.bytes"}
+def test_all_settings_but_the_bounds_of_memory_are_options_of_kafka() -> None:
+    assert set(kafka_names()) - set(BROKER_OPTIONS) == {
+        "memory.max.bytes",
+        "memory.max.logs",
+    }

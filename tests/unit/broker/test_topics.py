@@ -14,6 +14,7 @@ from kafka_aio.errors import (
     InvalidReplicationFactor,
     InvalidRequest,
     InvalidTopic,
+    PolicyViolation,
     TopicAlreadyExists,
 )
 from tests.unit.broker.clusters import made
@@ -282,26 +283,95 @@ def test_growth_that_cannot_be(
     assert len(topics.by_name["t"].partitions) == 2
 
 
+def test_growth_to_nodes_that_are_down_cannot_be_chosen() -> None:
+    state = made(2)
+    topic = state.topics.create("t", replicas=[(0, [1])])
+    state.node_down(2)
+
+    with pytest.raises(InvalidReplicaAssignment, match="for partition 2 are fenced"):
+        state.topics.grow(topic, 3, replicas=[[1], [2]])
+
+
+class Watched:
+    """Topics of two nodes, and what they say to those who wait or have committed."""
+
+    def __init__(self) -> None:
+        self.state = made(2)
+        self.changed: list[Partition] = []
+        self.deleted: list[Topic] = []
+        self.topics = Topics(
+            self.state.settings,
+            self.state.rng,
+            self.state.nodes,
+            self.state.configs,
+            changed=self.changed.append,
+            deleted=self.deleted.append,
+        )
+
+
 def test_whoever_waits_or_has_committed_hears_of_a_deletion() -> None:
-    state = made()
-    changed: list[Partition] = []
-    deleted: list[Topic] = []
-    topics = Topics(
-        state.settings,
-        state.rng,
-        state.nodes,
-        state.configs,
-        changed=changed.append,
-        deleted=deleted.append,
-    )
-    topic = topics.create("t", partitions=2)
+    watched = Watched()
+    topic = watched.topics.create("t", partitions=2)
 
-    topics.delete(topic)
+    watched.topics.delete(topic)
 
-    assert changed == topic.partitions
-    assert [each.leader for each in changed] == [NOBODY, NOBODY]
-    assert deleted == [topic]
-    assert topics.changes == 2
+    assert watched.changed == topic.partitions
+    assert [each.leader for each in topic.partitions] == [NOBODY, NOBODY]
+    assert watched.deleted == [topic]
+    assert watched.topics.changes == 2
+
+
+def test_whoever_waits_hears_of_nodes_that_go_and_come() -> None:
+    watched = Watched()
+    one, other = watched.topics.create("t", replicas=[(0, [1]), (1, [2])]).partitions
+
+    watched.state.nodes[2].is_up = False
+    watched.topics.node_down(2)
+    gone = list(watched.changed)
+    watched.state.nodes[2].is_up = True
+    watched.topics.node_up()
+
+    assert gone == [other]
+    assert watched.changed == [other, other]
+    assert one.partition_epoch == 0
+
+
+def test_whoever_waits_hears_of_elections() -> None:
+    watched = Watched()
+    (partition,) = watched.topics.create("t", replicas=[(0, [1, 2])]).partitions
+    partition.lead(2)
+
+    watched.topics.elect(partition)
+    watched.state.nodes[1].is_up = False
+    partition.lead(NOBODY)
+    watched.topics.elect(partition, unclean=True)
+
+    assert watched.changed == [partition, partition]
+    assert partition.leader == 2
+
+
+def test_whoever_waits_hears_of_other_replicas() -> None:
+    watched = Watched()
+    (partition,) = watched.topics.create("t", replicas=[(0, [1, 2])]).partitions
+
+    watched.topics.reassign(partition, [1, 2])
+    as_before = list(watched.changed)
+    watched.topics.reassign(partition, [2])
+
+    assert as_before == []
+    assert watched.changed == [partition]
+    assert partition.leader == 2
+
+
+def test_other_defaults_reach_all_topics() -> None:
+    state = made(1, {"a": 1})
+    other = state.topics.create("b", configs={"max.message.bytes": "5"})
+    state.configs.nodes["1"] = {"message.max.bytes": "7"}
+
+    state.topics.configure_all()
+
+    assert state.topics.by_name["a"].max_message_bytes == 7
+    assert other.max_message_bytes == 5
 
 
 def test_the_topic_of_offsets_is_compacted_and_as_safe_as_there_are_nodes() -> None:
@@ -334,3 +404,19 @@ def test_other_topics_are_made_by_the_numbers_of_the_broker() -> None:
 )
 def test_three_topics_are_kafkas_own(name: str, internal: bool) -> None:
     assert is_internal(name) == internal
+
+
+def test_there_are_no_more_partitions_than_the_broker_may_have() -> None:
+    topics = made(1, {"t": 3}, memory_max_logs=5).topics
+    with pytest.raises(PolicyViolation, match="5 partitions at most"):
+        topics.create("u", partitions=2**31 - 1)
+    with pytest.raises(PolicyViolation):
+        topics.grow(topics.by_name["t"], 6)
+    with pytest.raises(PolicyViolation):
+        topics.create("u", replicas=[(index, [1]) for index in range(3)])
+
+    topics.create("u", partitions=2)
+    topics.delete(topics.by_name["t"])
+    topics.grow(topics.by_name["u"], 5)
+
+    assert topics.partition_count == 5
