@@ -30,7 +30,8 @@ PIECES = (
         "tests/broker/test_launcher_providers.py",
     ),
     ("tests/broker/",),
-    ("tests/interop/",),
+    ("tests/interop/test_", "tests/comparison/"),
+    ("tests/interop/embedded/",),
     ("tests/packaging/",),
     ("tests/hostile/test_mutations.py",),
 )

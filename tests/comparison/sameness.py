@@ -24,9 +24,14 @@ NO_ID = {"producer": (-1,), "session": (0,)}
 # Lists in no order, and what to sort them by: Kafka has them from a hash map, or shuffles them so
 # that an answer about an id does not give away which topics there are (DeleteTopics).
 UNORDERED = {
-    ("TopicProduceResponse", "partition_responses"): "index",
-    ("DeleteTopicsResponse", "responses"): "name",
-    ("DescribeConfigsResult", "configs"): "name",
+    "AlterUserScramCredentialsResponse": {"results": "user"},
+    "DeleteGroupsResponse": {"results": "group_id"},
+    "DeleteTopicsResponse": {"responses": "name"},
+    "DescribeConfigsResult": {"configs": "name"},
+    "DescribeUserScramCredentialsResult": {"credential_infos": "mechanism"},
+    "DescribedGroup": {"members": "member_id"},
+    "JoinGroupResponse": {"members": "member_id"},
+    "TopicProduceResponse": {"partition_responses": "index"},
 }
 # Defaults of topics that the real one has from its file (`tests.kafka.settings`), under options
 # that the embedded one does not have. What a topic says itself is compared.
@@ -54,7 +59,9 @@ def plain(message: object, names: Names, times: frozenset[str] = frozenset(TIMES
     if not hasattr(type(message), "__schema__"):
         return message
     fields = (field.name for field in schema_of(type(message)).fields)
-    said = {name: _value(name, _sorted(message, name), names, times) for name in fields}
+    said = {name: _value(name, getattr(message, name), names, times) for name in fields}
+    for name, order in UNORDERED.get(type(message).__name__, {}).items():
+        said[name].sort(key=lambda each, order=order: str(each[order]))
     if said.get("name") in TOLD and "config_source" in said:
         _forget_default(said)
     return said
@@ -66,13 +73,6 @@ def _forget_default(config: dict[str, Any]) -> None:
     if "synonyms" in config:
         synonyms = config["synonyms"]
         config["synonyms"] = [each for each in synonyms if each["source"] == OF_THE_TOPIC]
-
-
-def _sorted(message: object, name: str) -> object:
-    value = getattr(message, name)
-    if (order := UNORDERED.get((type(message).__name__, name))) is None:
-        return value
-    return sorted(value, key=lambda each: str(getattr(each, order)))
 
 
 def _value(name: str, value: object, names: Names, times: frozenset[str]) -> Any:
@@ -95,7 +95,9 @@ def difference(theirs: Any, ours: Any, where: str = "answer") -> str:
         and isinstance(ours, list | tuple)
         and len(theirs) == len(ours)
     ):
-        pairs = [(f"{where}[{at}]", *pair) for at, pair in enumerate(zip(theirs, ours, strict=True))]
+        pairs = [
+            (f"{where}[{at}]", *pair) for at, pair in enumerate(zip(theirs, ours, strict=True))
+        ]
     else:
         pairs = []
     for place, one, other in pairs:

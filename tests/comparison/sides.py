@@ -9,14 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from kafka_aio.errors import UnsupportedVersion
-from kafka_aio.protocol.messages.groups import FindCoordinatorRequest
+from kafka_aio.errors import UnknownMemberId, UnsupportedVersion
+from kafka_aio.protocol.messages.groups import FindCoordinatorRequest, HeartbeatRequest
 from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafka_aio.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kafka_aio.protocol.messages.transactions import InitProducerIdRequest
 from kafka_aio.protocol.schema import Request, schema_of
 from tests.comparison.sameness import TIMES, Names, difference, plain
 from tests.kafka.raw import RawConnection
@@ -121,10 +122,29 @@ class Side:
         return Topic(self.connection(), name, topic.topic_id)
 
     def coordinated(self, group: str) -> str:
-        """A group's id, once its coordinator answers."""
+        """A group's id, once its coordinator answers for it."""
         asked = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
-        self.wait(lambda: self.quietly(asked, 4).coordinators[0].error_code == 0)
+        self.until(lambda answer: answer.coordinators[0].error_code == 0, asked)
+        beat = HeartbeatRequest(group_id="nobody's", generation_id=1, member_id="nobody")
+        self.until(lambda answer: answer.error_code == UnknownMemberId.code, beat)
         return group
+
+    def producer(self) -> int:
+        """The id of a new producer; a Kafka that has just started has none yet to give."""
+        asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        ids: list[int] = []
+
+        def is_given() -> bool:
+            answer = self.quietly(asked)
+            ids.append(answer.producer_id)
+            return answer.error_code == 0
+
+        self.wait(is_given)
+        return ids[-1]
+
+    def until(self, is_so: Callable[[R], bool], request: Request[R]) -> None:
+        """Ask quietly until the answer is as it should be."""
+        self.wait(lambda: is_so(self.quietly(request)))
 
     def close(self) -> None:
         for connection in self._connections.values():

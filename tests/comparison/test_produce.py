@@ -12,12 +12,11 @@ from kafka_aio.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from kafka_aio.protocol.messages.transactions import InitProducerIdRequest
 from kafka_aio.protocol.schema import NO_UUID, Uuid
 from kafka_aio.records.compression import Codec
 from kafka_aio.records.layout import CONTROL, LOG_APPEND_TIME, ProducerStamp
 from tests.comparison.batches import altered, batch
-from tests.comparison.sides import Both, Side
+from tests.comparison.sides import Both
 from tests.kafka.topic import Topic
 
 FAR = 2**62
@@ -31,11 +30,6 @@ def produces(
     data = [PartitionProduceData(index=partition, records=records)]
     wanted = TopicProduceData(name=name or topic.name, topic_id=topic.id, partition_data=data)
     return ProduceRequest(acks=acks, timeout_ms=10_000, topic_data=[wanted])
-
-
-def producer(side: Side) -> int:
-    asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
-    return side.quietly(asked).producer_id
 
 
 def stamped(producer_id: int, epoch: int, sequence: int, records: int = 1) -> bytes:
@@ -275,7 +269,7 @@ def test_a_transaction_that_nobody_began(both: Both) -> None:
     name = both.name("produce")
     for side in both:
         topic = side.topic(name)
-        records = batch(stamp=ProducerStamp(producer(side), 0, 0, transactional=True))
+        records = batch(stamp=ProducerStamp(side.producer(), 0, 0, transactional=True))
         side.ask_in_each_version(produces(topic, records))
         side.keep("end", topic.end())
 
@@ -294,7 +288,7 @@ def test_an_internal_topic(both: Both) -> None:
 def test_one_that_repeats_itself(both: Both) -> None:
     name = both.name("produce")
     for side in both:
-        topic, number = side.topic(name), producer(side)
+        topic, number = side.topic(name), side.producer()
         for sequence in (0, 1, 1, 0, 2, 2):
             side.ask(produces(topic, stamped(number, 0, sequence)))
         side.keep("end", topic.end())
@@ -305,7 +299,7 @@ def test_one_that_repeats_itself(both: Both) -> None:
 def test_a_repetition_from_longer_ago_than_five_batches(both: Both) -> None:
     name = both.name("produce")
     for side in both:
-        topic, number = side.topic(name), producer(side)
+        topic, number = side.topic(name), side.producer()
         for sequence in (*range(7), 0, 1, 2, 6):
             side.ask_in_versions(produces(topic, stamped(number, 0, sequence)), 7, 13)
         side.keep("end", topic.end())
@@ -329,7 +323,7 @@ def test_a_repetition_from_longer_ago_than_five_batches(both: Both) -> None:
 def test_sequences_and_epochs(both: Both, told: list[tuple[int, int]]) -> None:
     name = both.name("produce")
     for side in both:
-        topic, number = side.topic(name), producer(side)
+        topic, number = side.topic(name), side.producer()
         for epoch, sequence in told:
             side.ask_in_each_version(produces(topic, stamped(number, epoch, sequence)))
         side.keep("end", topic.end())
@@ -340,7 +334,7 @@ def test_sequences_and_epochs(both: Both, told: list[tuple[int, int]]) -> None:
 def test_a_repetition_of_another_size(both: Both) -> None:
     name = both.name("produce")
     for side in both:
-        topic, number = side.topic(name), producer(side)
+        topic, number = side.topic(name), side.producer()
         for sequence, records in ((0, 3), (0, 2), (1, 2), (2, 1), (3, 1), (0, 3)):
             side.ask(produces(topic, stamped(number, 0, sequence, records)))
 
@@ -350,7 +344,7 @@ def test_a_repetition_of_another_size(both: Both) -> None:
 def test_sequences_are_counted_by_partition_and_producer(both: Both) -> None:
     name = both.name("produce")
     for side in both:
-        topic, one, two = side.topic(name, 2), producer(side), producer(side)
+        topic, one, two = side.topic(name, 2), side.producer(), side.producer()
         side.ask(produces(topic, stamped(one, 0, 0), 0))
         side.ask(produces(topic, stamped(one, 0, 0), 1))
         side.ask(produces(topic, stamped(two, 0, 0), 1))

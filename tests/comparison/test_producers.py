@@ -22,6 +22,7 @@ def describes(topic: str, *partitions: int) -> DescribeProducersRequest:
 
 def test_a_new_producer(both: Both) -> None:
     for side in both:
+        side.producer()
         side.ask_in_each_version(
             InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         )
@@ -32,6 +33,7 @@ def test_a_new_producer(both: Both) -> None:
 @pytest.mark.parametrize(("number", "epoch"), [(5, 0), (5, -1), (-1, 5), (2**40, 7)])
 def test_a_producer_that_was_one_before(both: Both, number: int, epoch: int) -> None:
     for side in both:
+        side.producer()
         side.ask_in_each_version(
             InitProducerIdRequest(
                 transactional_id=None,
@@ -46,6 +48,7 @@ def test_a_producer_that_was_one_before(both: Both, number: int, epoch: int) -> 
 
 def test_an_empty_transactional_id(both: Both) -> None:
     for side in both:
+        side.producer()
         side.ask_in_each_version(
             InitProducerIdRequest(transactional_id="", transaction_timeout_ms=60_000)
         )
@@ -57,8 +60,7 @@ def test_who_wrote_to_a_partition(both: Both) -> None:
     name = both.name("producers")
     for side in both:
         topic = side.topic(name, 2)
-        asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
-        number = side.ask(asked).producer_id
+        number = side.producer()
         side.ask(describes(name, 0, 1))
         topic.produce(batch(1_000, 2_000, stamp=ProducerStamp(number, 0, 0)))
         topic.produce(batch(3_000))

@@ -70,9 +70,7 @@ class RawConnection:
         """Send what the broker does not answer, in the highest common version."""
         version = self.versions.pick(type(request))
         number = next(self._correlation_ids)
-        encoded = frame.encode_request(
-            request, version, correlation_id=number, client_id=CLIENT_ID
-        )
+        encoded = frame.encode_request(request, version, correlation_id=number, client_id=CLIENT_ID)
         self._socket.sendall(b"".join(encoded))
 
     def exchange(self, buffers: Iterable[Buffer]) -> bytes:

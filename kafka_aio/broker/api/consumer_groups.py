@@ -58,7 +58,11 @@ def describe(request: ConsumerGroupDescribeRequest, call: Call) -> ConsumerGroup
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
     return ConsumerGroupDescribeResponse(
         throttle_time_ms=0,
-        groups=[_described(group_id, call, operations) for group_id in request.group_ids],
+        # Kafka answers for ids that are none before it looks for the others.
+        groups=[
+            _described(group_id, call, operations)
+            for group_id in sorted(request.group_ids, key=bool)
+        ],
     )
 
 

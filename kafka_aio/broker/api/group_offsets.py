@@ -131,20 +131,27 @@ def delete(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
     groups.check_coordinator(call, request.group_id)
     group = groups.get(request.group_id)
     group.check_offset_deletion()
-    topics = []
+    codes: dict[str, dict[int, int]] = {}
+    known: list[tuple[str, int]] = []
     for asked in request.topics:
-        indexes = [each.partition_index for each in asked.partitions]
-        topics.append(
-            OffsetDeleteResponseTopic(
-                name=asked.name,
-                partitions=[
-                    OffsetDeleteResponsePartition(
-                        partition_index=index, error_code=_forgotten(group, asked.name, index, call)
-                    )
-                    for index in indexes
-                ],
-            )
+        for each in asked.partitions:
+            if _exists(asked.name, each.partition_index, call):
+                known.append((asked.name, each.partition_index))
+            else:  # told first, as Kafka does: its coordinator is asked for the others only
+                code = UnknownTopicOrPartition.code
+                codes.setdefault(asked.name, {})[each.partition_index] = code
+    for name, index in known:
+        codes.setdefault(name, {})[index] = _forgotten(group, name, index)
+    topics = [
+        OffsetDeleteResponseTopic(
+            name=name,
+            partitions=[
+                OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+                for index, code in partitions.items()
+            ],
         )
+        for name, partitions in codes.items()
+    ]
     return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
 
 
@@ -309,10 +316,12 @@ def _answered(
 # Delete
 
 
-def _forgotten(group: AnyGroup, name: str, index: int, call: Call) -> int:
+def _exists(name: str, index: int, call: Call) -> bool:
     topic = call.state.topics.by_name.get(name)
-    if topic is None or not 0 <= index < len(topic.partitions):
-        return UnknownTopicOrPartition.code
+    return topic is not None and 0 <= index < len(topic.partitions)
+
+
+def _forgotten(group: AnyGroup, name: str, index: int) -> int:
     if group.is_subscribed(name):
         return GroupSubscribedToTopic.code
     group.offsets.forget(name, index)

@@ -11,6 +11,7 @@ from kafka_aio.errors import (
     InvalidRequest,
     PolicyViolation,
     TopicDeletionDisabled,
+    UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from kafka_aio.broker.topics import Topic
 
 _MOST_PARTITIONS: Final = 10_000
-"""Of all topics in one request."""
+"""Of all topics that one request creates, or of one that it lets grow."""
 _METADATA_LOG: Final = "__cluster_metadata"
 _DELETION_DISABLED_SINCE: Final = 3
 _SUPPLIED: Final = "The provided topic name maps to an ID that was already supplied."
@@ -216,11 +217,12 @@ def create_partitions(request: CreatePartitionsRequest, call: Call) -> CreatePar
 
 def _grow(asked: CreatePartitionsTopic, call: Call, *, validate_only: bool) -> None:
     call.check_faults(topic=asked.name)
+    topic = call.topic(asked.name)
     chosen = asked.assignments
     replicas = None if chosen is None else [each.broker_ids for each in chosen]
-    call.state.topics.grow(
-        call.topic(asked.name), asked.count, replicas=replicas, validate_only=validate_only
-    )
+    if replicas is None and asked.count - len(topic.partitions) > _MOST_PARTITIONS:
+        raise UnknownServerError()  # so does Kafka, which has begun to make them by then
+    call.state.topics.grow(topic, asked.count, replicas=replicas, validate_only=validate_only)
 
 
 def _result(name: str, error: BrokerError | None = None) -> CreatePartitionsTopicResult:

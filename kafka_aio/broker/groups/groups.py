@@ -44,6 +44,8 @@ class Groups:
 
     def coordinators_moved(self) -> None:
         """Other nodes coordinate some groups: who waits at the old ones is sent to the new ones."""
+        if CONSUMER_OFFSETS not in self._state.topics.by_name:
+            return
         for group in self.by_id.values():
             if group.kind == "classic":
                 group.membership.coordinator_moved(self.coordinator_of(group.id))

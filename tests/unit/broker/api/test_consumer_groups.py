@@ -343,7 +343,7 @@ def test_a_group_that_cannot_be_described_has_its_own_error(state: State) -> Non
     heartbeat(state, **JOIN)
     state.groups.classic("old", create=True)
 
-    [missing, nameless, classic, good] = describe(state, "nothing", "", "old", "g")
+    [nameless, missing, classic, good] = describe(state, "nothing", "", "old", "g")
 
     assert missing.error_code == GroupIdNotFound.code
     assert missing.error_message == "Group nothing not found."

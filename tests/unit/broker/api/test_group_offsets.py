@@ -221,6 +221,17 @@ def test_offsets_are_deleted_where_the_topic_exists() -> None:
     assert fetched(state) == {"t": {1: 6}, "u": {0: 7}}
 
 
+def test_what_does_not_exist_is_told_first() -> None:
+    state = made(topics={"t": 2})
+    commit(state, {"t": {0: 5}})
+
+    codes = deleted(state, {"t": [0, 7, 1], "missing": [0]})
+
+    assert isinstance(codes, dict)
+    assert [*codes] == ["t", "missing"]
+    assert [*codes["t"]] == [7, 0, 1]
+
+
 def test_offsets_of_topics_that_members_use_stay() -> None:
     state = made(topics={"t": 1, "u": 1})
     commit(state, {"t": {0: 5}, "u": {0: 5}})

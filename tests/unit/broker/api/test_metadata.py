@@ -290,6 +290,13 @@ def test_no_names_are_all_topics() -> None:
     assert described(call(state, describe_partitions())) == [("a", 0, [0]), ("b", 0, [0])]
 
 
+def test_an_empty_name_fails_the_whole_description() -> None:
+    response = call(made(1, {"a": 1}), describe_partitions("a", ""))
+
+    code = UnknownServerError.code
+    assert described(response) == [("a", code, []), ("", code, [])]
+
+
 def test_names_that_are_not_there() -> None:
     response = call(made(1, {"a": 1}), describe_partitions("a", "b", "a b", limit=1))
 

@@ -297,6 +297,15 @@ def test_zstd_is_refused_in_versions_that_do_not_know_it() -> None:
     assert produce(state, sent, version=7).error_code == 0
 
 
+def test_an_unknown_codec_fails_the_whole_request_in_versions_without_zstd() -> None:
+    state = made(topics={"t": 2})
+    sent = producing(batch(), patched(batch(), attributes=5))
+
+    for version, codes in ((6, [-1, -1]), (7, [0, -1])):
+        (topic,) = call(state, sent, version=version).responses
+        assert [each.error_code for each in topic.partition_responses] == codes
+
+
 def test_records_that_are_refused_are_named() -> None:
     state = made(topics={"t": 1})
     sent = batch(b"a", b"b", timestamp=WALL_MS + 3_600_000)

@@ -18,6 +18,7 @@ from kafka_aio.errors import (
     RequestTimedOut,
     TopicAlreadyExists,
     TopicDeletionDisabled,
+    UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
@@ -380,6 +381,7 @@ def test_growing_may_be_tried() -> None:
             InvalidReplicaAssignment,
             "The manual partition assignment includes broker 7, but no such broker is registered.",
         ),
+        ("a", 2**31 - 1, None, UnknownServerError, None),
     ],
 )
 def test_growth_that_cannot_be(

@@ -128,6 +128,13 @@ def test_a_session_must_be_neither_too_short_nor_too_long(session: float) -> Non
     assert answer.member_id == "x"
 
 
+@pytest.mark.parametrize("session", [0.1, 1800.0])
+def test_the_shortest_and_the_longest_session_are_fine(session: float) -> None:
+    state = made()
+
+    assert answer_to(state, join(state, session=session)).error_code == MemberIdRequired.code
+
+
 def test_a_member_of_a_group_that_does_not_exist_is_unknown_and_none_is_made() -> None:
     state = made()
 

@@ -323,7 +323,8 @@ def test_one_member_leaves_in_older_versions(version: int) -> None:
     assert call(state, request, version=version).error_code == UnknownMemberId.code
 
 
-def test_several_leave_at_once_and_each_hears_of_itself() -> None:
+@pytest.mark.parametrize("version", range(3, 6))
+def test_several_leave_at_once_and_each_hears_of_itself(version: int) -> None:
     state = made()
     first, second, third = stable(state, 3)
 
@@ -334,6 +335,7 @@ def test_several_leave_at_once_and_each_hears_of_itself() -> None:
         third,
         "",
         MemberIdentity(member_id="", group_instance_id="nobody"),
+        version=version,
     )
 
     unknown = UnknownMemberId.code

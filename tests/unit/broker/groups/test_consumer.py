@@ -420,6 +420,7 @@ def test_reprs_tell_the_state_in_one_line(state: State) -> None:
 
     assert repr(group(state)) == "<ConsumerGroup g: Stable, 1 members, epoch 2, target of 2>"
     assert repr(group(state).members) == "<Members: 1, who own 2 partitions>"
+    assert repr(group(state)._subscriptions) == "<Subscriptions with 1 patterns>"
 
 
 def test_the_protocol_type_is_that_of_consumers(state: State) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from kafka_aio.broker.groups.classic import ClassicGroup
+from kafka_aio.broker.groups.classic_membership import Phase
 from kafka_aio.broker.groups.consumer import ConsumerGroup
 from kafka_aio.broker.groups.group import Group
 from kafka_aio.broker.groups.java import partition_of
@@ -13,7 +14,14 @@ from kafka_aio.protocol.messages.offsets import (
     OffsetCommitRequestTopic,
 )
 from tests.unit.broker.clusters import call, made, pass_time
-from tests.unit.broker.groups.classic import heartbeat, leave, stable
+from tests.unit.broker.groups.classic import (
+    completing,
+    heartbeat,
+    leave,
+    membership,
+    stable,
+    sync,
+)
 
 DAY = 86_400.0
 
@@ -174,6 +182,21 @@ def test_members_keep_the_offsets_of_their_topics_but_not_of_others() -> None:
     assert list(offsets.by_topic) == ["t"]
 
 
+@pytest.mark.parametrize("is_stable", [True, False])
+def test_all_offsets_stay_while_nobody_knows_what_the_members_use(is_stable: bool) -> None:
+    state = made(topics={"u": 1}, offsets_retention_minutes=1)
+    [first] = completing(state, protocol_type="connect", session=1800.0, rebalance=1800.0)
+    offsets = state.groups.get("g").offsets
+    offsets.put("u", 0, committed())
+    if is_stable:
+        sync(state, first, 1, protocol_type="connect")
+    assert membership(state).phase is (Phase.STABLE if is_stable else Phase.COMPLETING)
+
+    pass_time(state, now=600.0)
+
+    assert list(offsets.by_topic) == ["u"]
+
+
 def test_a_retention_that_the_client_asked_for_is_the_one_that_counts() -> None:
     state = made(topics={"t": 1})
     commit(state, retention_ms=60_000)
@@ -210,3 +233,14 @@ def test_forgetting_what_is_not_there_does_no_harm() -> None:
     assert len(offsets) == 1
     offsets.forget("t", 0)
     assert offsets.by_topic == {}
+
+
+def test_groups_outlive_the_topic_that_they_are_coordinated_by() -> None:
+    state = made()
+    stable(state)
+
+    state.topics.delete(state.topics.by_name["__consumer_offsets"])
+
+    assert "__consumer_offsets" not in state.topics.by_name
+    assert state.groups.coordinator_of("g") == 1
+    assert "g" in state.groups.by_id

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -55,6 +54,10 @@ NAMES = ("", "a", "b", "ab", "aab", "abab", "A", "a.b", "a-b", "a_1", "orders", 
         (r"\p{Any}", ("a", "b", "A", "7")),
         (r"\x61\x{62}", ("ab",)),
         (r"\141", ("a",)),
+        (r"\0141?", ()),
+        (r"[\t\]a]", ("a",)),
+        ("[[a]", ("a",)),
+        ("[[:a]", ("a",)),
         (r"\Qa.b\E", ("a.b",)),
         (r"\Qa.b", ("a.b",)),
         ("(?i)a", ("a", "A")),
@@ -114,6 +117,7 @@ def test_a_pattern_matches_whole_names(pattern: str, matched: tuple[str, ...]) -
         ("(?P<a", "invalid named capture"),
         ("(?P<a>)(?P<a>)", "duplicate capture group name"),
         ("((((a{100}){100}){100}){100}){100}", "expression too large"),
+        ("a" * 10_001, "expression too large"),
     ],
 )
 def test_what_re2_does_not_know_is_refused_in_its_words(pattern: str, why: str) -> None:
@@ -125,12 +129,9 @@ def test_what_re2_does_not_know_is_refused_in_its_words(pattern: str, why: str) 
     )
 
 
-def test_a_pattern_that_stops_a_backtracker_takes_no_time() -> None:
-    pattern = Pattern("((a*)*)*b")
-    started = perf_counter()
-
-    assert not pattern.matches("a" * 249)
-    assert perf_counter() - started < 10  # `re` would need longer than the universe is old
+def test_a_pattern_that_stops_a_backtracker_is_answered() -> None:
+    # `re` would need longer than the universe is old.
+    assert not Pattern("((a*)*)*b").matches("a" * 249)
 
 
 def test_parentheses_may_be_as_deep_as_a_request_is_long() -> None:
@@ -166,3 +167,12 @@ _shared = st.recursive(
 @given(pattern=_shared, name=st.text("ab._", min_size=1, max_size=6))
 def test_a_pattern_matches_as_pythons_would(pattern: str, name: str) -> None:
     assert Pattern(pattern).matches(name) == bool(re.fullmatch(pattern, name, re.ASCII))
+
+
+def test_a_large_pattern_is_tried_on_many_long_names_in_no_time() -> None:
+    pattern = Pattern("((x*)*){900}y")  # minutes, if each step were followed for each letter
+
+    matches = [pattern.matches("x" * 249) for _ in range(100)]
+
+    assert not any(matches)
+    assert pattern.matches("x" * 248 + "y")
