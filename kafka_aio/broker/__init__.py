@@ -10,15 +10,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafka_aio.broker.certificates import Certificates
     from kafka_aio.broker.embedded import EmbeddedBroker
+    from kafka_aio.broker.settings import Settings
     from kafka_aio.broker.thread import BrokerThread
+    from kafka_aio.broker.tokens import ValidToken
 
-__all__ = ["BrokerThread", "EmbeddedBroker"]
+__all__ = ["BrokerThread", "Certificates", "EmbeddedBroker", "Settings", "ValidToken"]
 
-_MODULES = {"BrokerThread": "thread", "EmbeddedBroker": "embedded"}
+_HOMES = {
+    "BrokerThread": "thread",
+    "Certificates": "certificates",
+    "EmbeddedBroker": "embedded",
+    "Settings": "settings",
+    "ValidToken": "tokens",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    """What is public and was not asked for yet."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

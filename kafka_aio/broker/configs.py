@@ -33,7 +33,6 @@ _SYNONYMS: Final = {
     name: tuple(name for name, _ in names)
     for names in topic_configs.BROKER_NAMES.values()
     for name, _ in names
-    if name != "log.flush.scheduler.interval.ms"  # has a meaning of its own
 }
 """Options of the broker that say one thing in several units."""
 
@@ -188,8 +187,8 @@ class Configs:
         hidden = [each._replace(value=None) for each in synonyms]
         return Entry(Option(name, Type.UNKNOWN, None), None, hidden[0].source, hidden, True)
 
-    def _names_set(self, node: int) -> list[str]:
-        return [*self.nodes.get(str(node), {}), *self.nodes[CLUSTER]]
+    def _names_set(self, node: int) -> dict[str, str]:
+        return self.nodes[CLUSTER] | self.nodes.get(str(node), {})
 
     def _synonyms(self, names: Sequence[str], node: int, name: str | None = None) -> list[Synonym]:
         """All values of `names`, the strongest first; without those before the first of `name`."""

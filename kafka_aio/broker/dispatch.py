@@ -75,8 +75,11 @@ class Dispatch:
         try:
             self.deliver()
             while self._ready:
-                self._working = self._ready.popleft()
-                self._guard(self._working, self._working.work)
+                self._working = worker = self._ready.popleft()
+                try:
+                    worker.work()
+                except Exception as error:
+                    self._give_up(worker, error)
         finally:
             self._is_running = False
             self._working = None
@@ -86,7 +89,10 @@ class Dispatch:
         """Bring what is answered to its connections."""
         for call, response in self.core.take_answers():
             worker: Worker = call.ticket
-            self._guard(worker, lambda: worker.deliver(call, response))  # noqa: B023 - called here
+            try:
+                worker.deliver(call, response)
+            except Exception as error:
+                self._give_up(worker, error)
             if worker is not self._working:
                 self._ready.append(worker)
 
@@ -124,13 +130,11 @@ class Dispatch:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _guard(self, worker: Worker, action: Callable[[], None]) -> None:
+    def _give_up(self, worker: Worker, bug: Exception) -> None:
         """A bug costs the connection that met it, and no other."""
-        try:
-            action()
-        except Exception:
-            logger.exception("the broker failed at %r: the connection is closed", worker)
-            worker.abort()
+        text = "the broker failed at %r: the connection is closed"
+        logger.error(text, worker, exc_info=bug)
+        worker.abort()
 
     def _arm(self) -> None:
         """See to it that `_tick` runs when it is due, or before."""

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import ssl
+from contextlib import suppress
 from typing import Final
 from weakref import WeakSet
 
@@ -73,6 +74,7 @@ class Server:
     async def hang_up(self, node: int) -> None:
         """Let a node be reached no more: its port is closed, and so are its connections."""
         listener = self._listeners.pop(node)
+        await _accept_no_more(listener)
         self.shared.listening.discard(node)
         listener.close()
         self.close_connections(node)
@@ -88,6 +90,7 @@ class Server:
     async def aclose(self) -> None:
         """Close all, and wait until it is."""
         listeners = list(self._listeners.values())
+        await _accept_no_more(*listeners)
         self.abort()
         for listener in listeners:
             await listener.wait_closed()
@@ -124,6 +127,19 @@ class Server:
             host, login=Login(users, self._state.settings, randbytes=self._state.rng.randbytes)
         )
 
+
+async def _accept_no_more(*listeners: asyncio.Server) -> None:
+    """Let those in who are at the door: asyncio forgets them, sockets and all, once it is shut."""
+    loop = asyncio.get_running_loop()
+    for each in (each for listener in listeners for each in listener.sockets):
+        with suppress(NotImplementedError):  # a loop that accepts in another way
+            loop.remove_reader(each)
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
+_TURNS: Final = 3
+"""Of the loop, from a connection that is accepted to the one that is met."""
 
 _servers: WeakSet[Server] = WeakSet()
 

@@ -11,7 +11,7 @@ from kafka_aio.broker.groups import Groups
 from kafka_aio.broker.log.retention import Memory
 from kafka_aio.broker.nodes import Node, Rng, new_id
 from kafka_aio.broker.sessions import Sessions
-from kafka_aio.broker.topics import NOBODY, Partition, Topics
+from kafka_aio.broker.topics import CONSUMER_OFFSETS, NOBODY, Partition, Topics
 from kafka_aio.broker.users import Users
 from kafka_aio.broker.waiting import Waiting
 from kafka_aio.errors import ReplicaNotAvailable, UnknownTopicOrPartition
@@ -44,7 +44,7 @@ class State:
             rng,
             self.nodes,
             self.configs,
-            changed=self.waiting.changed,
+            changed=self._changed,
             deleted=lambda topic: self.groups.topic_deleted(topic.name),
         )
         self.sessions = Sessions(settings)
@@ -86,7 +86,6 @@ class State:
         if self.controller == node_id:
             self.controller = next((node.id for node in self.live_nodes), NOBODY)
         self.topics.node_down(node_id)
-        self.groups.coordinators_moved()
 
     def node_up(self, node_id: int) -> None:
         """Let a node come back: it is in sync at once, and leads what nobody could lead."""
@@ -96,7 +95,6 @@ class State:
         if self.controller == NOBODY:
             self.controller = node_id
         self.topics.node_up()
-        self.groups.coordinators_moved()
 
     def move_leader(self, topic: str, partition: int, node: int) -> None:
         """Let another node lead a partition, in the next epoch.
@@ -130,7 +128,13 @@ class State:
 
     def _let_lead(self, partition: Partition, node: int) -> None:
         partition.lead(node)
+        self._changed(partition)
+
+    def _changed(self, partition: Partition) -> None:
+        """Another node leads a partition, or it is gone: who waits for it waits in vain."""
         self.waiting.changed(partition)
+        if partition.topic.name == CONSUMER_OFFSETS:
+            self.groups.coordinators_moved()
 
     def _partition(self, topic: str, index: int, *, leader: int | None = None) -> Partition:
         """A partition; with `leader`, one that this node could lead."""

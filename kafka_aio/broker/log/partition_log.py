@@ -50,6 +50,7 @@ class PartitionLog:
 
     __slots__ = (
         "_segments",
+        "_spare",
         "end_offset",
         "epochs",
         "producers",
@@ -66,6 +67,8 @@ class PartitionLog:
         self.epochs = Epochs()
         self.producers = Producers()
         self._segments: list[Segment] = []
+        self._spare: bytearray | None = None
+        """The memory of the segment that was dropped last, for the next one."""
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.start_offset} to {self.end_offset}, {self.size} bytes>"
@@ -109,7 +112,8 @@ class PartitionLog:
         """Begin a segment that has room for a batch of `size` bytes."""
         before = len(self._segments[-1].room) if self._segments else SMALLEST_SEGMENT // 2
         capacity = max(min(before * 2, self.segment_bytes), size)
-        self._segments.append(Segment(self.end_offset, capacity))
+        self._segments.append(Segment(self.end_offset, capacity, self._spare))
+        self._spare = None
 
     # Reading
 
@@ -197,10 +201,10 @@ class PartitionLog:
             segment = segments[-1]
             self.size -= segment.used
             segment.truncate(offset)
-            self.size += segment.used
-            if segment.used:
+            if segment.used and segment.last_offset >= self.start_offset:
+                self.size += segment.used
                 break
-            segments.pop()
+            segments.pop()  # nothing of it can be read
         self.end_offset = offset
         self.epochs.truncate(offset)
         self._recall_producers()
@@ -242,7 +246,9 @@ class PartitionLog:
         if retention_bytes < 0:
             return
         while len(self._segments) > 1 and self.size - self._segments[0].used >= retention_bytes:
+            oldest = self._segments[0]
             self.drop_oldest_segment()
+            self._spare = oldest.give_up()
 
 
 def _last_offset(segment: Segment) -> int:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import mmap
-import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 EMPTY: Final = memoryview(b"")
-_HUGE_PAGE: Final = 2 * 1024 * 1024
 
 
 class Segment:
     """Batches in memory of fixed size. What was written never changes: views of it stay good."""
 
     __slots__ = (
+        "_memory",
         "base_offset",
         "capacity",
         "ends",
@@ -31,10 +28,21 @@ class Segment:
         "view",
     )
 
-    def __init__(self, base_offset: int, capacity: int) -> None:
+    def __init__(self, base_offset: int, capacity: int, spare: bytearray | None = None) -> None:
+        """Begin one.
+
+        Args:
+            base_offset: The offset of its first record.
+            capacity: How many bytes it has room for.
+            spare: Memory of another one. If it is as large, it is used: new memory takes longer to
+                get than to fill.
+        """
+        if spare is None or len(spare) != capacity:
+            spare = bytearray(capacity)
+        self._memory = spare
         self.base_offset = base_offset
         self.capacity = capacity
-        self.room = _memory(capacity)
+        self.room = memoryview(self._memory)
         """All of it, to write into."""
         self.view = self.room.toreadonly()
         """All of it, to hand out."""
@@ -97,12 +105,13 @@ class Segment:
         del self.lasts[count:], self.ends[count:], self.max_timestamps[count:]
         self.used = self.capacity = self.ends[-1] if count else 0
 
-
-def _memory(size: int) -> memoryview:
-    """New memory; in large pages, as to get it in small ones takes longer than to fill it."""
-    if sys.platform != "linux" or size < _HUGE_PAGE:
-        return memoryview(bytearray(size))
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without them
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return memoryview(memory)
+    def give_up(self) -> bytearray | None:
+        """The memory of a segment that nobody will use again; None while somebody has a view."""
+        self.room.release()
+        self.view.release()
+        try:
+            last = self._memory.pop()  # Python refuses to, as long as there is a view
+        except BufferError:
+            return None
+        self._memory.append(last)
+        return self._memory

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka
@@ -79,6 +79,15 @@ def assigned(consumer: Consumer) -> int:
     message = consumer.poll(0.05)
     assert message is None or message.error() is None, message.error()
     return len(consumer.assignment())
+
+
+@contextmanager
+def without(broker: BrokerThread, node: int) -> Iterator[None]:
+    broker.stop_node(node)
+    try:
+        yield
+    finally:
+        broker.start_node(node)
 
 
 # --- producing and reading ---------------------------------------------------------------------
@@ -261,7 +270,7 @@ def test_a_group_goes_on_when_its_coordinator_fails(
     reader.subscribe([topic])
     until(lambda: assigned(reader) == 2)
 
-    with closing(_Outage(broker, 2)):
+    with without(broker, 2):
         errors = produce(producer, topic, 10)
         messages = read(reader, 10)
         reader.commit(asynchronous=False)
@@ -269,17 +278,6 @@ def test_a_group_goes_on_when_its_coordinator_fails(
     assert errors == []
     assert len(messages) == 10
     assert sum(each.offset for each in broker.committed(topic).values()) == 10
-
-
-class _Outage:
-    """A node that is down until it is closed."""
-
-    def __init__(self, broker: BrokerThread, node: int) -> None:
-        self.broker, self.node = broker, node
-        broker.stop_node(node)
-
-    def close(self) -> None:
-        self.broker.start_node(self.node)
 
 
 # --- security ----------------------------------------------------------------------------------

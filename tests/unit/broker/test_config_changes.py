@@ -32,6 +32,8 @@ SET, DELETE, APPEND, SUBTRACT = Operation
             {"cleanup.policy": "compact,delete"},
         ),
         ({}, Change(SUBTRACT, "cleanup.policy", "delete"), {"cleanup.policy": ""}),
+        ({"cleanup.policy": ""}, Change(APPEND, "cleanup.policy", "x"), {"cleanup.policy": "x"}),
+        ({}, Change(SET, "nope", "x" * 32_767), {"nope": "x" * 32_767}),
         (
             {"cleanup.policy": "compact,delete"},
             Change(SUBTRACT, "cleanup.policy", "compact,nope"),

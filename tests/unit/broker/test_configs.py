@@ -128,9 +128,10 @@ def test_a_node_tells_all_its_options() -> None:
     kept = configs(2, num_partitions=3)
     kept.nodes["2"] = {"log.retention.bytes": "9"}
 
-    told = by_name(kept.node(2))
+    entries = kept.node(2)
 
-    assert len(told) == 340
+    told = by_name(entries)
+    assert len(entries) == len(told) == 340
     assert (told["node.id"].value, told["node.id"].source) == ("2", Source.STATIC_BROKER)
     assert told["broker.rack"].value == "rack-2"
     assert told["num.partitions"].value == "3"
@@ -153,11 +154,15 @@ def test_a_node_has_no_rack_unless_it_was_given_one() -> None:
 def test_what_only_its_user_knows_is_hidden() -> None:
     kept = configs()
     kept.nodes["1"] = {"my.plugin.password": "secret"}
+    kept.nodes[CLUSTER]["my.plugin.password"] = "older secret"
 
-    entry = by_name(kept.node(1))["my.plugin.password"]
+    (entry,) = (each for each in kept.node(1) if each.option.name == "my.plugin.password")
 
     assert entry.value is None
-    assert entry.synonyms == [Synonym("my.plugin.password", None, Source.DYNAMIC_BROKER)]
+    assert entry.synonyms == [
+        Synonym("my.plugin.password", None, Source.DYNAMIC_BROKER),
+        Synonym("my.plugin.password", None, Source.DYNAMIC_DEFAULT_BROKER),
+    ]
     assert entry.option.is_sensitive
     assert entry.is_read_only
 

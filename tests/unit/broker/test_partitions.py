@@ -239,6 +239,18 @@ def test_an_unclean_election_takes_anyone_who_is_up() -> None:
     assert led.roles == (2, [2], [])
 
 
+def test_after_an_unclean_election_all_who_are_up_are_in_sync() -> None:
+    led = Led([1, 2, 3])
+    led.down(2, 3, 1)
+    led.come_up(3, 2)
+    nobody = led.roles
+
+    led.partition.elect_unclean(led.is_up)
+
+    assert nobody == (NOBODY, [], [1])
+    assert led.roles == (2, [2, 3], [])
+
+
 def test_an_unclean_election_needs_somebody_who_is_up() -> None:
     led = Led([1])
     led.down(1)
@@ -265,6 +277,25 @@ def test_more_replicas_need_no_other_epoch_of_the_leader() -> None:
 
     assert led.roles == (2, [1, 2], [])
     assert led.epochs == (0, 1)
+
+
+def test_replicas_in_another_order_need_no_other_epoch_of_the_leader() -> None:
+    led = Led([1, 2])
+
+    led.partition.reassign([2, 1], led.is_up)
+
+    assert led.roles == (1, [1, 2], [])
+    assert led.partition.preferred_leader == 2
+    assert led.epochs == (0, 1)
+
+
+def test_who_is_taken_out_is_not_eligible_any_more() -> None:
+    led = Led([1, 2, 3], least=3)
+    led.down(2, 3)
+
+    led.partition.reassign([1, 3], led.is_up)
+
+    assert led.roles == (1, [1], [3])
 
 
 def test_a_leader_that_loses_its_partition_is_followed_by_the_first_of_the_new() -> None:

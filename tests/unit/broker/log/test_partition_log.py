@@ -212,6 +212,15 @@ def test_a_log_may_go_back_over_segments() -> None:
     assert log.size == log.available(0) == len(large(b"a"))
 
 
+def test_what_is_before_the_start_is_gone_when_the_log_goes_back_to_it() -> None:
+    log = begun(batch(b"a"), batch(b"b"))
+    log.delete_before(1)
+
+    log.truncate(1)
+
+    assert (log.start_offset, log.end_offset, log.size) == (1, 1, 0)
+
+
 def test_nothing_goes_before_the_start() -> None:
     log = begun(batch(b"a", b"b", b"c"))
     log.delete_before(2)
@@ -363,3 +372,26 @@ def test_retention_ends_after_the_log_went_back_to_its_start() -> None:
     log.enforce_retention(0)
 
     assert read_all(log) == [b"c"]
+
+
+def test_the_memory_of_a_dropped_segment_is_used_again() -> None:
+    log = begun(large(b"a"), large(b"b"), segment_bytes=SMALLEST_SEGMENT)
+    memory = log._segments[0]._memory
+    log.enforce_retention(1)
+
+    write(log, large(b"c"))
+
+    assert log._segments[-1]._memory is memory
+    assert [value and value[:1] for value in read_all(log)] == [b"b", b"c"]
+
+
+def test_what_somebody_reads_is_not_written_over_when_its_segment_is_dropped() -> None:
+    log = begun(large(b"a"), large(b"b"), segment_bytes=SMALLEST_SEGMENT)
+    handed_out = read(log, 0)
+    before = bytes(handed_out)
+    log.enforce_retention(1)
+
+    write(log, large(b"c"))
+
+    assert bytes(handed_out) == before
+    assert [value and value[:1] for value in read_all(log)] == [b"b", b"c"]
