@@ -72,7 +72,7 @@ $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
 
 ## -- checking --------------------------------------------------------------------------------------------------------
 
-.PHONY: test check test-fast test-here test-faults test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz sanitize
+.PHONY: test check test-fast test-here test-faults test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz fuzz-broker sanitize
 test:                          ## style, types and every test: all that CI runs, with a time per part
 	@rm -f $(TIMES)
 	@for part in setup lint type test-installed fuzz test-here; do \
@@ -120,16 +120,19 @@ format: $(STAMPS)/test         ## ruff format, and what ruff can repair
 fuzz: build $(STAMPS)/test     ## feed the decoders broken bytes for SECONDS=30, from SEED=0
 	$(PY) -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
+fuzz-broker: build $(STAMPS)/test ## feed a live broker broken and absurd requests for SECONDS, from SEED=0
+	$(PY) -m tests.fuzz --target broker --seconds $(SECONDS) --seed $(SEED)
+
 sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: minutes, not part of `make test`
 	$(PY) tools/sanitize.py --seconds $(SECONDS)
 
 ## -- showing ---------------------------------------------------------------------------------------------------------
 
-.PHONY: demo bench bench-codec bench-protocol bench-net dist
+.PHONY: demo bench bench-codec bench-protocol bench-net bench-broker dist
 demo: build                    ## see it work: sets itself up and ends by itself
 	@$(PY) examples/demo.py
 
-bench: bench-codec bench-protocol bench-net ## all benchmarks, beside the peers
+bench: bench-codec bench-protocol bench-net bench-broker ## all benchmarks, beside the peers
 
 bench-codec: build $(STAMPS)/test ## record batches: ratios to aiokafka, in benchmarks/results/codec.json
 	$(PY) -m benchmarks.codec
@@ -139,6 +142,9 @@ bench-protocol: build $(STAMPS)/test ## messages: ratios to kio, in benchmarks/r
 
 bench-net: build $(STAMPS)/test ## frames over a connection: ratios to a bare asyncio protocol, in benchmarks/results/net.json
 	$(PY) -m benchmarks.net
+
+bench-broker: setup            ## the embedded broker: MB/s and its CPU, and confluent-kafka on it and on Kafka, in benchmarks/results/broker.json
+	$(PY) -m benchmarks.broker
 
 dist: $(STAMPS)/test           ## sdist and wheel in dist/
 	rm -rf dist

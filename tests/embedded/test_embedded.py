@@ -258,6 +258,8 @@ async def test_a_start_that_is_cancelled_leaves_nothing_open() -> None:
     with pytest.raises(asyncio.CancelledError):
         await starting
     await broker.aclose()
+    # A thread still makes the certificates, which nobody will use.
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -3,7 +3,7 @@
 Each target runs in a process of its own, so that a crash is noticed and its input kept. An input
 fails if it raises anything but a ProtocolError, ends the process, takes more than MOST_SECONDS, or
 makes the process take more than MOST_MEMORY. The inputs follow from the seed. A failing one is
-written to a file, with the command that repeats it.
+written to a file, with the command that repeats it. `--target broker` is a live broker: see `live`.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def _messages() -> Target:
     return Messages()
 
 
-def _broker() -> Target:
+def _broker(*, planted: bool = False) -> Target:
     from tests.fuzz.live import Broker
 
-    return Broker()
+    return Broker(planted=planted)
 
 
 def _planted(name: str) -> Callable[[], Target]:
@@ -78,6 +78,7 @@ REAL = {"records": _records, "messages": _messages}
 TARGETS: dict[str, Callable[[], Target]] = {
     **REAL,
     "broker": _broker,
+    "planted-broker": lambda: _broker(planted=True),
     "planted": _planted("Planted"),
     "planted-crash": _planted("PlantedCrash"),
     "planted-hang": _planted("PlantedHang"),

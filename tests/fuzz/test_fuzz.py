@@ -31,6 +31,23 @@ def test_the_decoders_stand_three_seconds_of_broken_bytes() -> None:
     assert int(closing[1].replace(",", "")) > 1000
 
 
+def test_a_live_broker_stands_ten_seconds_of_absurd_requests() -> None:
+    answer = fuzz("--seconds", "10", "--seed", "1", "--target", "broker")
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    closing = re.search(r"([\d,]+) inputs \(broker .*\), seed 1, 0 failures", answer.stdout)
+    assert closing
+    assert int(closing[1].replace(",", "")) > 200
+
+
+def test_a_bug_planted_in_a_live_broker_is_found() -> None:
+    answer = fuzz("--seconds", "20", "--target", "planted-broker")
+
+    assert answer.returncode == 1
+    assert "the broker met a bug" in answer.stderr
+    assert "has no attribute 'planted'" in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [

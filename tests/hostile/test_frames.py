@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -38,7 +38,7 @@ from tests.hostile.attacks import (
     the_first_asked_is,
     works,
 )
-from tests.net.clusters import joined, made, scripted
+from tests.net.clusters import UNHURRIED, joined, made, scripted
 from tests.net.server import PATIENCE, Reaction, closes, resets, says_nothing, writes
 
 TLS_ALERT = bytes([21, 3, 3, 0, 2, 2, 70])
@@ -59,7 +59,16 @@ class Attack(NamedTuple):
     @property
     def start_seconds(self) -> float:
         """How long to try: what is certainly no broker ends `start` at once, the rest may mend."""
-        return PATIENCE if issubclass(self.before, ProtocolError) else START_SECONDS
+        return PATIENCE if self.is_final else START_SECONDS
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """No time-out may come before the error that is final."""
+        return UNHURRIED if self.is_final else QUICK_TO_GIVE_UP
+
+    @property
+    def is_final(self) -> bool:
+        return issubclass(self.before, ProtocolError)
 
 
 def refused(reaction: Reaction) -> Attack:
@@ -118,7 +127,7 @@ async def test_in_place_of_the_first_answer_it_is_a_typed_error_in_time(name: st
         good = reactions[ApiVersionsRequest]
         reactions[ApiVersionsRequest] = attack.reaction
 
-        async with made(script.bootstrap(), **QUICK_TO_GIVE_UP) as cluster:
+        async with made(script.bootstrap(), **attack.options) as cluster:
             _, error, seconds = await outcome_of(cluster.start(timeout=attack.start_seconds))
 
             assert type(error) is attack.before

@@ -201,7 +201,7 @@ async def test_thousands_of_nodes_that_are_not_there_do_not_fill_a_message() -> 
         async with scripted(1) as script, joined(script.bootstrap(), **QUICK_TO_GIVE_UP) as cluster:
             many = [broker_at(HOST, absent, node) for node in range(10, MAX_NODES)]
             metadata(script, says(describes(many)))
-            await cluster.refresh()
+            await cluster.refresh(timeout=PATIENCE)
 
             _, error, seconds = await outcome_of(cluster.refresh())
 

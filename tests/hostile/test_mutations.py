@@ -101,7 +101,7 @@ class Session:
             each.clear()
 
     async def _recovers(self, cluster: Cluster, topic: str) -> None:
-        async with asyncio.timeout(4 * PATIENCE):
+        async with asyncio.timeout(2 * PATIENCE):
             while True:
                 try:
                     return await works(cluster, self.script, topic)
@@ -177,6 +177,7 @@ async def survive(seeds: range, harm: Harm) -> None:
             group.create_task(work())
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("harm", [changed, noise])
 async def test_of_a_broken_answer_come_typed_errors_and_the_client_lives_on(harm: Harm) -> None:
     await survive(range(40), harm)

@@ -24,7 +24,7 @@ from tests.hostile.attacks import (
     the_first_asked_is,
     works,
 )
-from tests.net.clusters import made, scripted
+from tests.net.clusters import UNHURRIED, made, scripted
 from tests.net.server import ALL_VERSIONS, PATIENCE, Reaction, says
 
 METADATA = schema_of(MetadataRequest).key
@@ -104,7 +104,7 @@ async def test_nonsense_is_refused_at_once(name: str) -> None:
         good = reactions[ApiVersionsRequest]
         reactions[ApiVersionsRequest] = hostile
 
-        async with made(script.bootstrap(), **QUICK_TO_GIVE_UP) as cluster:
+        async with made(script.bootstrap(), **UNHURRIED) as cluster:
             _, error, seconds = await outcome_of(cluster.start(timeout=PATIENCE))
 
             assert type(error) is kind
@@ -138,7 +138,7 @@ async def test_without_a_version_of_metadata_in_common_there_is_no_point_in_wait
     async with scripted(1) as script:
         script.brokers[1].reactions[ApiVersionsRequest] = hostile
 
-        async with made(script.bootstrap(), **QUICK_TO_GIVE_UP) as cluster:
+        async with made(script.bootstrap(), **UNHURRIED) as cluster:
             _, error, seconds = await outcome_of(cluster.start(timeout=PATIENCE))
 
         assert type(error) is UnsupportedVersion

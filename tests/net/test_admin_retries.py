@@ -207,7 +207,7 @@ async def test_what_is_settled_is_told_when_the_new_controller_is_not_found() ->
         script.react(CreateTopicsRequest, creates({"b": NOT_CONTROLLER}))
         script.react(MetadataRequest, falls_silent)
 
-        result = await admin.create_topics([A, B], timeout=0.4)
+        result = await admin.create_topics([A, B], timeout=1.5)
 
         assert isinstance(result["a"], TopicCreated)
         assert isinstance(result["b"], KafkaTimeoutError)

@@ -259,12 +259,12 @@ async def test_a_request_whose_time_is_over_is_not_sent_and_harms_no_other(broke
 
 async def test_an_answer_in_time_leaves_the_later_deadlines_alone(broker: Broker) -> None:
     async with broker.connected() as (connection, _):
-        hasty = start(connection, 1, seconds=0.05)
+        hasty = start(connection, 1, seconds=0.5)
         patient = start(connection, 2)
         (await broker.next()).answer(answer_to(1))
         await hasty
         asked = await broker.next()
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.6)
         asked.answer(answer_to(2))
 
         assert (await patient).error_code == 2
@@ -272,8 +272,8 @@ async def test_an_answer_in_time_leaves_the_later_deadlines_alone(broker: Broker
 
 async def test_a_deadline_after_one_that_was_met_counts_too(broker: Broker) -> None:
     async with broker.connected() as (connection, _):
-        met = start(connection, 1, seconds=0.05)
-        missed = start(connection, 2, seconds=0.1)
+        met = start(connection, 1, seconds=0.5)
+        missed = start(connection, 2, seconds=0.6)
         (await broker.next()).answer(answer_to(1))
         await met
 

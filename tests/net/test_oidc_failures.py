@@ -158,6 +158,11 @@ async def test_an_answer_that_is_not_http_is_not_repeated(answer: bytes) -> None
 # Trouble that may pass.
 
 
+def ours(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """Not what asyncio says about a busy machine."""
+    return [each for each in caplog.records if each.name.startswith("kafka_aio")]
+
+
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -179,7 +184,7 @@ async def test_trouble_that_may_pass_is_tried_again(
 
     assert token.value == TOKEN
     assert len(endpoint.requests) == 3
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+    assert [record.getMessage().partition(":")[0] for record in ours(caplog)] == [
         "no token, trying again attempt=1",
         "no token, trying again attempt=2",
     ]
@@ -194,7 +199,7 @@ async def test_an_endpoint_that_cannot_be_reached_is_dialled_until_the_deadline(
 
     with pytest.raises(KafkaConnectionError, match="no connection: "):
         await fetched(endpoint.config(sasl_login_retry_backoff_ms=0), patience=0.2)
-    assert 1 < len(caplog.records) < 20
+    assert 1 < len(ours(caplog)) < 20
 
 
 async def test_a_connection_that_is_reset_is_trouble_that_may_pass() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,7 @@ from kafka_aio.protocol.messages.index import REQUESTS
 from kafka_aio.protocol.schema import Request
 
 
+@cache
 def for_key(key: int) -> type[Request[Any]]:
     """The request class of an API key; `response_of` has its answer.
 
