@@ -24,8 +24,13 @@ ROOT = Path(__file__).parent.parent
 REQUIREMENTS = ROOT / "requirements" / "unit.txt"
 # What is compared with Java or kio does not depend on the Python: once, in the checkout, is enough.
 KIO = "tests/unit/protocol/test_kio.py"
-NETWORK_ON = "3.12"  # one of the others is enough: these tests wait more than they work
-PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "--ignore", KIO, "tests/unit"]
+PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "--ignore", KIO]
+# What depends on the Python or on the compiler, once: what takes long is shared out.
+TESTS = {
+    "twin": ["tests/unit/records", "tests/unit/protocol"],
+    "3.12": ["tests/unit", "tests/net", "--ignore", "tests/unit/broker"],
+    "3.13": ["tests/unit", "--ignore", "tests/unit/protocol"],
+}
 CODEC = "from kafka_aio import codec_info; print(i := codec_info()); assert i.compiled is {}"
 
 
@@ -110,8 +115,8 @@ class Trial:
             self._pip("--no-deps", "--no-build-isolation", "--force-reinstall", str(sdist))
             self._python("-c", CODEC.format(self.compiled), cwd=tests)
             cache = f"cache_dir={self._folder / 'pytest_cache'}"
-            more = ["tests/net"] if self.name == NETWORK_ON else []
-            self._python(*PYTEST, *more, "-o", cache, cwd=tests)
+            chosen = TESTS.get(self.name, ["tests/unit"])
+            self._python(*PYTEST, *chosen, "-o", cache, cwd=tests)
             self.passed = True
         except subprocess.CalledProcessError as failed:
             self._output += f"failed with {failed.returncode}: {' '.join(failed.cmd)}\n"

@@ -60,8 +60,8 @@ def test_with_tls_and_a_user(tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("another")
     ca = tmp_path / "ca.pem"
     login = ("--sasl-user", "alice", "--password-file", tmp_path / "password")
-    way_in = ("--security-protocol", "SASL_SSL", "--username", "alice", "--ca", ca)
-    way_in += ("--sasl-mechanism", "SCRAM-SHA-512", "--password-file")
+    way_in = ["--security-protocol", "SASL_SSL", "--username", "alice", "--ca", str(ca)]
+    way_in += ["--sasl-mechanism", "SCRAM-SHA-512", "--password-file"]
     with broker("--tls", "--ca-out", ca, *login) as (ready, _):
         let_in = ping(ready, *way_in, tmp_path / "password")
         refused = ping(ready, *way_in, tmp_path / "wrong")
