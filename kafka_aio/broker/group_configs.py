@@ -14,11 +14,9 @@ from kafka_aio.errors import InvalidConfig
 
 
 def _offset_reset(name: str, value: Value) -> None:
-    kind, _, length = str(value).partition(":")
-    is_known = value in ("earliest", "latest") or (
-        kind == "by_duration" and (duration.seconds(length) or -1) >= 0
-    )
-    if not is_known:
+    kind, _, text = str(value).partition(":")
+    length = duration.seconds(text) if kind == "by_duration" else None
+    if value not in ("earliest", "latest") and (length is None or length < 0):
         raise invalid(
             name,
             value,

@@ -29,6 +29,7 @@ def test_defaults_of_group_and_broker_are_the_same(group: str, broker: str) -> N
         {"consumer.session.timeout.ms": "60000", "consumer.heartbeat.interval.ms": "15000"},
         {"share.auto.offset.reset": "earliest"},
         {"share.auto.offset.reset": "by_duration:P1DT2H"},
+        {"share.auto.offset.reset": "by_duration:PT0S"},
         {"streams.num.standby.replicas": "2"},
         {"consumer.assignment.interval.ms": "0"},
     ],

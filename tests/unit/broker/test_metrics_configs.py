@@ -11,6 +11,7 @@ from kafka_aio.errors import BrokerError, InvalidConfig, InvalidRequest
     [
         {},
         {"interval.ms": "100"},
+        {"interval.ms": "3600000"},
         {"metrics": "*"},
         {"match": "client_id=app-.*,client_software_name=java"},
     ],

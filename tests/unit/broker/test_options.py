@@ -97,10 +97,12 @@ def test_a_check_lets_pass_what_it_takes(check: Check, value: Value) -> None:
     check("o", value)
 
 
-def test_an_option_parses_what_it_would_not_accept() -> None:
+def test_an_option_parses_what_it_does_not_accept() -> None:
     checked = Option("o", Type.INT, None, at_least(10))
 
     assert checked.parse("1") == 1
+    with pytest.raises(InvalidConfig, match="Value must be at least 10"):
+        checked.read("1")
 
 
 @pytest.mark.parametrize(
