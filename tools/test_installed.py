@@ -25,11 +25,13 @@ REQUIREMENTS = ROOT / "requirements" / "unit.txt"
 # What is compared with Java or kio does not depend on the Python: once, in the checkout, is enough.
 KIO = "tests/unit/protocol/test_kio.py"
 PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "--ignore", KIO]
-# What depends on the Python or on the compiler, once: what takes long is shared out.
+# What depends on the Python or on the compiler. The rules of the broker do neither, and what takes
+# long is shared out.
+UNIT = ["tests/unit", "--ignore", "tests/unit/broker"]
 TESTS = {
     "twin": ["tests/unit/records", "tests/unit/protocol"],
-    "3.12": ["tests/unit", "tests/net", "--ignore", "tests/unit/broker"],
-    "3.13": ["tests/unit", "--ignore", "tests/unit/protocol"],
+    "3.12": [*UNIT, "tests/net"],
+    "3.13": [*UNIT, "--ignore", "tests/unit/protocol"],
 }
 CODEC = "from kafka_aio import codec_info; print(i := codec_info()); assert i.compiled is {}"
 
@@ -115,7 +117,7 @@ class Trial:
             self._pip("--no-deps", "--no-build-isolation", "--force-reinstall", str(sdist))
             self._python("-c", CODEC.format(self.compiled), cwd=tests)
             cache = f"cache_dir={self._folder / 'pytest_cache'}"
-            chosen = TESTS.get(self.name, ["tests/unit"])
+            chosen = TESTS.get(self.name, UNIT)
             self._python(*PYTEST, *chosen, "-o", cache, cwd=tests)
             self.passed = True
         except subprocess.CalledProcessError as failed:

@@ -205,9 +205,9 @@ def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Topics by name, as many partitions as are asked for, and where to go on."""
     try:
-        names = _names_from_cursor(request, call)
+        names = _names_from_cursor(request, call.state)
     except BrokerError as error:
-        refused = [_undescribed(error, each.name, NOT_ASKED) for each in request.topics]
+        refused = [_undescribed(error, each.name, is_refused=True) for each in request.topics]
         return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=refused)
     limit = call.state.settings.max_request_partition_size_limit
     remaining = max(min(limit, request.response_partition_limit), 1)
@@ -231,12 +231,10 @@ def describe_topic_partitions(
     )
 
 
-def _names_from_cursor(request: DescribeTopicPartitionsRequest, call: Call) -> list[str]:
+def _names_from_cursor(request: DescribeTopicPartitionsRequest, state: State) -> list[str]:
     """The names that are asked for, from the cursor on. No names are all that are there."""
     cursor = request.cursor
-    named = [topic.name for topic in request.topics] or call.state.topics.by_name
-    if not named:
-        call.check_faults()
+    named = [topic.name for topic in request.topics] or state.topics.by_name
     names = sorted({name for name in named if cursor is None or name >= cursor.topic_name})
     if cursor is not None and request.topics and cursor.topic_name not in names:
         raise InvalidRequest()
@@ -256,7 +254,7 @@ def _described(
         check_topic_name(name)
         topic = call.topic(name)
     except BrokerError as error:
-        return _undescribed(error, name, TOPIC_OPERATIONS), None
+        return _undescribed(error, name), None
     partitions = topic.partitions[start : start + limit]
     described = DescribeTopicPartitionsResponseTopic(
         error_code=0,
@@ -287,13 +285,14 @@ def _described_partition(
 
 
 def _undescribed(
-    error: BrokerError, name: str, operations: int
+    error: BrokerError, name: str, *, is_refused: bool = False
 ) -> DescribeTopicPartitionsResponseTopic:
+    """A topic without partitions: of that name, or because the whole request is refused."""
     return DescribeTopicPartitionsResponseTopic(
         error_code=error.code,
         name=name,
         topic_id=NO_UUID,
-        is_internal=error.code != InvalidRequest.code and is_internal(name),
+        is_internal=not is_refused and is_internal(name),
         partitions=[],
-        topic_authorized_operations=operations,
+        topic_authorized_operations=NOT_ASKED if is_refused else TOPIC_OPERATIONS,
     )

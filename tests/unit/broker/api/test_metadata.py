@@ -76,16 +76,18 @@ def test_a_topic_is_told_with_its_partitions() -> None:
     ] == [(0, 1, 0, [1, 2]), (1, 2, 0, [2, 1])]
 
 
-def test_topics_are_found_by_id() -> None:
+@pytest.mark.parametrize("version", [12, 13])
+def test_topics_are_found_by_id(version: int) -> None:
     state = made(1, {"a": 1, "b": 1})
     known = state.topics.by_name["b"].id
 
-    response = call(state, metadata("a", by_id=[known, NOBODYS_ID]))
+    response = call(state, metadata("a", by_id=[known, NOBODYS_ID]), version=version)
 
     assert [(each.name, each.topic_id, each.error_code) for each in response.topics] == [
         (None, NOBODYS_ID, UnknownTopicId.code),
         ("b", known, 0),
     ]
+    assert not response.topics[0].is_internal
 
 
 @pytest.mark.parametrize("version", [10, 11])
@@ -239,6 +241,25 @@ def test_the_first_version_knows_no_replica_that_is_down() -> None:
     assert (partition.replica_nodes, partition.isr_nodes) == ([1], [1])
 
 
+def test_the_first_version_has_no_error_while_all_are_up() -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+
+    response = call(made(2, {"t": 1}), request, version=0)
+
+    ((partition,),) = (topic.partitions for topic in response.topics)
+    assert (partition.error_code, partition.replica_nodes) == (0, [1, 2])
+
+
+def test_a_fault_keeps_a_topic_from_being_made() -> None:
+    state = made()
+    state.faults.fail("Metadata", UnknownServerError, topic="t")
+
+    response = call(state, metadata("t", create=True))
+
+    assert codes(response) == {"t": UnknownServerError.code}
+    assert state.topics.by_name == {}
+
+
 def test_a_fault_concerns_the_topic_that_it_names() -> None:
     state = made(1, {"a": 1, "b": 1})
     state.faults.fail("Metadata", LeaderNotAvailable, topic="a", times=1)
@@ -341,6 +362,22 @@ def test_a_cursor_goes_on_where_the_last_answer_ended(names: tuple[str, ...]) ->
     response = call(state, describe_partitions(*names, cursor=("b", 2)))
 
     assert described(response) == [("b", 0, [2]), ("c", 0, [0])]
+
+
+def test_a_cursor_may_be_at_the_beginning_of_a_topic() -> None:
+    response = call(made(1, {"a": 2, "b": 1}), describe_partitions("a", "b", cursor=("b", 0)))
+
+    assert described(response) == [("b", 0, [0])]
+
+
+def test_a_topic_of_kafkas_own_is_told_as_such_unless_the_request_is_refused() -> None:
+    name = "__consumer_offsets"
+
+    unknown = call(made(), describe_partitions(name)).topics[0]
+    refused = call(made(), describe_partitions(name, cursor=(name, -1))).topics[0]
+
+    assert (unknown.is_internal, unknown.topic_authorized_operations) == (True, 3_576)
+    assert (refused.is_internal, refused.topic_authorized_operations) == (False, NOT_ASKED)
 
 
 def test_a_cursor_beyond_the_last_partition() -> None:

@@ -209,6 +209,15 @@ def test_too_many_partitions_for_one_request(topics: list[CreatableTopic]) -> No
     assert state.topics.by_name == {}
 
 
+def test_many_partitions_for_one_request() -> None:
+    replicas = [(0, [1]), (1, [1])]
+    wanted = [topic("a", 9_997, 1), topic("b", replicas=replicas), topic("c"), topic("d", -7)]
+
+    response = call(made(), create(*wanted, validate_only=True))
+
+    assert [code for _, code, _ in created(response)] == [0, 0, 0, InvalidPartitions.code]
+
+
 def test_a_fault_concerns_the_topic_that_it_names() -> None:
     state = made()
     state.faults.fail("CreateTopics", RequestTimedOut, topic="a")
