@@ -92,6 +92,8 @@ class EmbeddedBroker(Operations):
         self._server: Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell = _Bell()
+        self._nodes_lock = asyncio.Lock()
+        """Nodes stop and start one after the other."""
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -186,9 +188,10 @@ class EmbeddedBroker(Operations):
             ConfigError: There is no such node.
         """
         self._check_node(node)
-        if self._state.nodes[node].is_up:
-            self._do(lambda: self._state.node_down(node))
-            await self._listening().hang_up(node)
+        async with self._nodes_lock:
+            if self._state.nodes[node].is_up:
+                self._do(lambda: self._state.node_down(node))
+                await self._listening().hang_up(node)
 
     async def start_node(self, node: int) -> None:
         """Let a node come back, on the same port.
@@ -198,9 +201,10 @@ class EmbeddedBroker(Operations):
         """
         self._check_node(node)
         known = self._state.nodes[node]
-        if not known.is_up:
-            await self._listening().listen(node, known.port)
-            self._do(lambda: self._state.node_up(node))
+        async with self._nodes_lock:
+            if not known.is_up:
+                await self._listening().listen(node, known.port)
+                self._do(lambda: self._state.node_up(node))
 
     async def wait_hits(self, fault: Rule, count: int = 1, *, timeout: float = PATIENCE) -> None:
         """Wait until a fault has happened: until a `Hold` holds a request, for example.

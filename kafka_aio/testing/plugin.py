@@ -87,9 +87,11 @@ def kafka_broker(_kafka_broker: BrokerThread) -> Iterator[BrokerThread]:
 def kafka_topic(kafka_broker: BrokerThread, request: pytest.FixtureRequest) -> str:
     """The name of a topic that no other test has. `@pytest.mark.kafka_topic(partitions=3)`."""
     mark = request.node.get_closest_marker("kafka_topic")
-    arguments = mark.kwargs if mark is not None else {}
     name = _topic_name(request.node.name, kafka_broker)
-    kafka_broker.create_topic(name, **arguments)
+    if mark is None:
+        kafka_broker.create_topic(name)
+    else:
+        kafka_broker.create_topic(name, *mark.args, **mark.kwargs)
     return name
 
 

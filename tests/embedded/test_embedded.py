@@ -295,3 +295,14 @@ asyncio.run(main())
     )
 
     assert (ended.stdout, ended.returncode) == ("b''\n", 0), ended.stderr
+
+
+async def test_a_node_that_is_started_twice_at_once_can_be_reached() -> None:
+    async with EmbeddedBroker() as broker:
+        await broker.stop_node(1)
+        await asyncio.gather(broker.start_node(1), broker.start_node(1))
+
+        async with connected(broker) as client:
+            answer = await client.ask(METADATA)
+
+    assert isinstance(answer, MetadataResponse)

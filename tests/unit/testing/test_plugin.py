@@ -50,6 +50,10 @@ def test_its_topic_is_as_it_is_told(kafka_broker, kafka_topic, number):
     assert len(kafka_broker.end_offsets(kafka_topic)) == 3
     assert kafka_topic.startswith("test-its-topic-is-as-it-is-told-a-b")
 
+@pytest.mark.kafka_topic(2)
+def test_its_partitions_may_be_told_in_short(kafka_broker, kafka_topic):
+    assert len(kafka_broker.end_offsets(kafka_topic)) == 2
+
 @pytest.mark.parametrize("time", [1, 2])
 def test_what_a_test_breaks_is_whole_for_the_next(kafka_broker, kafka_topic, time):
     assert len(kafka_broker.faults) == 0
@@ -67,7 +71,7 @@ def test_the_scope_can_be_chosen(tmp_path: Path, scope: str, count: int) -> None
 
 
 def test_every_test_has_its_own_topic(tmp_path: Path) -> None:
-    assert passed(run(tmp_path, test_it=TOPICS), 5)
+    assert passed(run(tmp_path, test_it=TOPICS), 6)
 
 
 def test_workers_of_xdist_do_not_share_a_broker(tmp_path: Path) -> None:
