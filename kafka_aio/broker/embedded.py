@@ -237,7 +237,11 @@ class EmbeddedBroker(Operations):
         return self._server
 
     def _check_loop(self) -> None:
-        if asyncio.get_running_loop() is not self._loop:
+        try:
+            is_ours = asyncio.get_running_loop() is self._loop
+        except RuntimeError:  # none runs here
+            is_ours = False
+        if not is_ours:
             raise StateError(
                 "the broker belongs to another event loop: see BrokerThread, or make one for each"
             )

@@ -71,15 +71,19 @@ class Operations:
             configs: Its options, such as {"cleanup.policy": "compact"}.
 
         Raises:
+            TypeError: A value of `configs` is not a text.
             BrokerError: It exists, or something about it is not allowed.
         """
+        for option, value in (configs or {}).items():
+            if not isinstance(value, str):
+                raise TypeError(f"topic {name!r}: {option} is a text, as for Kafka, not {value!r}")
 
         def create() -> None:
+            everywhere = min(len(self._state.live_nodes), _MOST_REPLICAS)
             self._state.topics.create(
                 name,
                 partitions=partitions,
-                replication_factor=replication_factor
-                or min(len(self._state.live_nodes), _MOST_REPLICAS),
+                replication_factor=everywhere if replication_factor is None else replication_factor,
                 configs=configs,
             )
 

@@ -131,8 +131,9 @@ class BrokerThread(Operations):
         Raises:
             KafkaTimeoutError: It did not in that time.
         """
+        lane = self._running()
         waiting = self._broker.wait_hits(fault, count, timeout=timeout)
-        self._running().run(waiting, timeout=seconds(timeout, PATIENCE) + TIMEOUT)
+        lane.run(waiting, timeout=seconds(timeout, PATIENCE) + TIMEOUT)
 
     def _do(self, action: Callable[[], T]) -> T:
         return self._running().do(action)

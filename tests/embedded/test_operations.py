@@ -8,6 +8,7 @@ from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.errors import (
     ConfigError,
     GroupIdNotFound,
+    InvalidReplicationFactor,
     InvalidTopic,
     NotLeaderOrFollower,
     TopicAlreadyExists,
@@ -269,3 +270,15 @@ async def test_requests_bytes_and_connections_are_counted(
     assert 50 < before.apis["Produce"].bytes_out < 300
     assert after.apis["ApiVersions"].requests == 1
     assert (after.connections, after.connections_made) == (1, 1)
+
+
+async def test_options_of_a_topic_are_texts() -> None:
+    async with EmbeddedBroker() as broker:
+        with pytest.raises(TypeError, match=r"topic 't': retention\.bytes is a text"):
+            broker.create_topic("t", configs={"retention.bytes": 1000})  # type: ignore[dict-item]  # on purpose
+
+
+async def test_no_replica_at_all_is_refused() -> None:
+    async with EmbeddedBroker() as broker:
+        with pytest.raises(InvalidReplicationFactor):
+            broker.create_topic("t", replication_factor=0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafka_aio.broker import BrokerThread, thread
+from kafka_aio.broker import BrokerThread, EmbeddedBroker, thread
 from kafka_aio.errors import (
     ConfigError,
     KafkaTimeoutError,
@@ -223,3 +223,22 @@ def test_the_constructor_takes_what_that_of_the_embedded_broker_takes() -> None:
         BrokerThread(ports=1)  # type: ignore[call-arg]  # the mistake
 
     assert thread.TIMEOUT > 0
+
+
+def test_a_fault_is_not_waited_for_before_the_start() -> None:
+    broker = BrokerThread()
+    fault = broker.faults.hold("Metadata")
+
+    with pytest.raises(StateError, match="was not started"):
+        broker.wait_hits(fault)
+
+
+def test_an_embedded_broker_is_not_asked_outside_of_its_loop() -> None:
+    broker = EmbeddedBroker()
+
+    async def main() -> None:
+        async with broker:
+            with pytest.raises(StateError, match="belongs to another event loop"):
+                await asyncio.to_thread(broker.topics)
+
+    asyncio.run(main())
