@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,8 @@ class Call:
     """What belongs to the server: whom to send the answer."""
     is_exempt: bool = False
     """Whether no fault concerns it: what a test does itself, beside its clients."""
+    gone: Callable[[], None] | None = None
+    """What to do if nobody waits for the answer any more; where something is kept of it."""
 
     def answer(self, response: object) -> None:
         """Answer it. Once, at any later time; the server sends it."""

@@ -135,6 +135,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _forget(self) -> None:
+        if self._call is not None and self._call.gone is not None:
+            self._call.gone()
         self._is_closed = True
         self._call = self._story = self._response = None
         self._out.clear()
@@ -320,7 +322,7 @@ class Connection(asyncio.BufferedProtocol):
         """Answer a request to which something happens. It yields where it has to wait."""
         for fault in faults:
             if fault.when == "before":
-                self._wait_for(fault)
+                self._wait_for(call, fault)
                 yield
         call.now, call.wall_ms = self._loop.time(), int(wall_time() * 1000)
         self._receive(call)
@@ -329,7 +331,7 @@ class Connection(asyncio.BufferedProtocol):
             if isinstance(fault, Throttle | Corrupt):
                 self._change(fault)
             elif fault.when == "after" and not isinstance(fault, Garbage):
-                self._wait_for(fault)
+                self._wait_for(call, fault)
                 yield
         if any(isinstance(fault, Garbage) for fault in faults):
             self._send([nonsense(self._correlation_id, self._state.rng)])
@@ -347,15 +349,16 @@ class Connection(asyncio.BufferedProtocol):
             self._state.agenda.at(until, self._unmute)
             self._is_muted = True
 
-    def _wait_for(self, fault: Rule) -> None:
+    def _wait_for(self, call: Call, fault: Rule) -> None:
         """Wait until a fault is over, which may be never."""
         self._is_waiting = True
         match fault:
             case Delay():
                 until = self._loop.time() + fault.seconds
-                self._state.agenda.at(until, lambda now: self._resume())
+                call.gone = self._state.agenda.at(until, lambda now: self._resume()).cancel
             case Hold():
                 fault.keep(self._resume)
+                call.gone = lambda: fault.drop(self._resume)
             case Disconnect():
                 self.abort()
 

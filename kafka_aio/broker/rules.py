@@ -200,6 +200,10 @@ class Hold(Rule):
     def keep(self, resume: Callable[[], None]) -> None:
         self._held.append(resume)
 
+    def drop(self, resume: Callable[[], None]) -> None:
+        """One that is held has gone."""
+        self._held = [each for each in self._held if each != resume]
+
     def release(self, count: int | None = None) -> None:
         """Let the oldest go on: that many, or all of them; after all, the fault is over."""
         self._faults.run(lambda: self._release(count))

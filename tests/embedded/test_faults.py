@@ -19,7 +19,7 @@ from kafka_aio.protocol.messages.groups import HeartbeatRequest
 from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from kafka_aio.records.batch import verify
-from tests.embedded.client import VERSIONS, Client, connected, fetch, framed, produce
+from tests.embedded.client import METADATA, VERSIONS, Client, connected, fetch, framed, produce
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
@@ -320,3 +320,21 @@ async def test_closing_the_broker_lets_go_what_is_held_or_delayed() -> None:
             await held.wait_closed()
             await delayed.wait_closed()
     hold.release()
+
+
+async def test_who_has_gone_is_not_held_any_more() -> None:
+    async with EmbeddedBroker() as broker:
+        hold = broker.faults.hold("Metadata")
+        async with connected(broker) as first:
+            first.send(METADATA)
+            await broker.wait_hits(hold)
+        async with connected(broker) as second:
+            second.send(METADATA)
+            await broker.wait_hits(hold, 2)
+            while hold.held > 1:  # noqa: ASYNC110 - the broker hears of it in one of the next turns
+                await asyncio.sleep(0)
+            hold.release(1)
+            answer = await second.frame()
+
+    assert answer
+    assert hold.held == 0

@@ -195,3 +195,17 @@ async def test_closing_the_broker_closes_all_connections() -> None:
 
         for client in (idle, waiting, mid):
             await client.wait_closed()
+
+
+async def test_nothing_is_kept_of_a_fetch_whose_client_has_gone() -> None:
+    async with EmbeddedBroker(topics={"t": 1}) as broker:
+        state = broker._state
+        before, due = repr(state.waiting), repr(state.agenda)
+        async with connected(broker) as client:
+            client.send(fetch(max_wait_ms=2**31 - 1), version=12)
+            while repr(state.waiting) == before:  # noqa: ASYNC110 - there is no event for it
+                await asyncio.sleep(0)
+        while broker.statistics().connections:  # noqa: ASYNC110 - nor for this
+            await asyncio.sleep(0)
+
+        assert (repr(state.waiting), repr(state.agenda)) == (before, due)

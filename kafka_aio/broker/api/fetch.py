@@ -97,6 +97,7 @@ class _Fetching:
         ends_at = call.now + self._request.max_wait_ms / 1000
         self._timeout = call.state.agenda.at(ends_at, lambda now: self.finish())
         call.state.waiting.enter(self, self._found)
+        call.gone = self._leave
         return None
 
     # Waiting
@@ -109,11 +110,14 @@ class _Fetching:
 
     def finish(self) -> None:
         """Answer with what there is."""
+        self._leave()
+        self._read()
+        self._call.answer(self._response())
+
+    def _leave(self) -> None:
         assert self._timeout is not None, "only who waits can end it"
         self._timeout.cancel()
         self._call.state.waiting.leave(self, self._found)
-        self._read()
-        self._call.answer(self._response())
 
     def _is_enough(self) -> bool:
         """Whether to answer with what was read first."""
