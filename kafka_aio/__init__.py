@@ -18,8 +18,6 @@ if TYPE_CHECKING:
         ConfigOperation,
         ConfigResource,
         ConfigResourceKind,
-        ConfigSource,
-        ConfigType,
         Feature,
         NewPartitions,
         NewTopic,
@@ -51,6 +49,8 @@ if TYPE_CHECKING:
     from kafka_aio.records.codec import CodecInfo, Record, codec_info
     from kafka_aio.types import (
         BearerToken,
+        ConfigSource,
+        ConfigType,
         ConsumerGroupMetadata,
         Node,
         OffsetAndMetadata,

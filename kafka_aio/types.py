@@ -176,3 +176,40 @@ def _claims(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):  # not base64, not UTF-8, not JSON, or nested for ever
         return {}
     return found if isinstance(found, dict) else {}
+
+
+class ConfigSource(IntEnum):
+    """Where the value of an option comes from; the numbers are those of the wire."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+    @classmethod
+    def _missing_(cls, value: object) -> ConfigSource:
+        return cls.UNKNOWN  # a newer broker's
+
+
+class ConfigType(IntEnum):
+    """What kind of value an option has; the numbers are those of the wire."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+    @classmethod
+    def _missing_(cls, value: object) -> ConfigType:
+        return cls.UNKNOWN

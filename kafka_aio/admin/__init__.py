@@ -11,8 +11,6 @@ from kafka_aio.admin.values import ConfigEntry as ConfigEntry
 from kafka_aio.admin.values import ConfigOperation as ConfigOperation
 from kafka_aio.admin.values import ConfigResource as ConfigResource
 from kafka_aio.admin.values import ConfigResourceKind as ConfigResourceKind
-from kafka_aio.admin.values import ConfigSource as ConfigSource
-from kafka_aio.admin.values import ConfigType as ConfigType
 from kafka_aio.admin.values import Feature as Feature
 from kafka_aio.admin.values import NewPartitions as NewPartitions
 from kafka_aio.admin.values import NewTopic as NewTopic
@@ -21,3 +19,5 @@ from kafka_aio.admin.values import PartitionDescription as PartitionDescription
 from kafka_aio.admin.values import TopicCreated as TopicCreated
 from kafka_aio.admin.values import TopicDescription as TopicDescription
 from kafka_aio.admin.values import TopicListing as TopicListing
+from kafka_aio.types import ConfigSource as ConfigSource
+from kafka_aio.types import ConfigType as ConfigType

@@ -9,8 +9,6 @@ from kafka_aio.admin.values import (
     ConfigEntry,
     ConfigResource,
     ConfigResourceKind,
-    ConfigSource,
-    ConfigType,
 )
 from kafka_aio.errors import KafkaError, for_code
 from kafka_aio.protocol.messages.configs import (
@@ -23,6 +21,7 @@ from kafka_aio.protocol.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kafka_aio.types import ConfigSource, ConfigType
 
 _OF_ONE_NODE = (ConfigResourceKind.BROKER, ConfigResourceKind.BROKER_LOGGER)
 

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from kafka_aio.admin.values import (
     ConfigEntry,
-    ConfigSource,
     NewPartitions,
     NewTopic,
     PartitionDescription,
@@ -43,7 +42,7 @@ from kafka_aio.protocol.messages.topics import (
     DeleteTopicState,
 )
 from kafka_aio.protocol.schema import NO_UUID, uuid_text
-from kafka_aio.types import Node
+from kafka_aio.types import ConfigSource, Node
 
 _Partition: TypeAlias = DescribeTopicPartitionsResponsePartition | MetadataResponsePartition
 

@@ -6,8 +6,9 @@
 `BrokerThread` is the same for programs without a loop. Each name is imported when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka_aio import lazy
 
 if TYPE_CHECKING:
     from kafka_aio.broker.certificates import Certificates
@@ -18,23 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerThread", "Certificates", "EmbeddedBroker", "Settings", "ValidToken"]
 
-_HOMES = {
-    "BrokerThread": "thread",
-    "Certificates": "certificates",
-    "EmbeddedBroker": "embedded",
-    "Settings": "settings",
-    "ValidToken": "tokens",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """What is public and was not asked for yet."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy.names(
+    __name__,
+    {
+        "BrokerThread": "thread",
+        "Certificates": "certificates",
+        "EmbeddedBroker": "embedded",
+        "Settings": "settings",
+        "ValidToken": "tokens",
+    },
+)

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
-from kafka_aio.broker.options import Option, Type
+from kafka_aio.broker.options import Option
 from kafka_aio.broker.topic_configs import BROKER_NAMES, TOPIC_OPTIONS
+from kafka_aio.types import ConfigType
 
 Scope: TypeAlias = Literal["", "cluster", "node", "listener"]
 """For what an option can be changed while the broker runs: not at all; for all nodes or one; for
@@ -32,7 +33,7 @@ def _declared(table: str) -> Mapping[str, BrokerOption]:
         default = {"-": None, "''": ""}.get(word, word)
         found[name] = BrokerOption(
             name,
-            Type[kind.upper()],
+            ConfigType[kind.upper()],
             default,
             checks.get(name),
             scope=cast(Scope, "".join(scope)),

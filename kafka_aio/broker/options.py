@@ -9,41 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final, TypeAlias
 
 from kafka_aio.errors import InvalidConfig
+from kafka_aio.types import ConfigSource, ConfigType
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
 
-class Type(IntEnum):
-    """What kind of value an option has; the numbers are those of the wire."""
-
-    UNKNOWN = 0
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
-
-
-class Source(IntEnum):
-    """Where the value of an option comes from; the numbers are those of the wire."""
-
-    TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
-    DYNAMIC_BROKER_LOGGER = 6
-    CLIENT_METRICS = 7
-    GROUP = 8
-
+Type: TypeAlias = ConfigType
+Source: TypeAlias = ConfigSource
 
 Check: TypeAlias = Callable[[str, Value], None]
 """Takes the name of an option and a value of its type; raises InvalidConfig."""

@@ -9,8 +9,9 @@
 Each is imported when it is first used: pytest loads our plugin with every run.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka_aio import lazy
 
 if TYPE_CHECKING:
     from kafka_aio.testing.deadlock import DeadlockError
@@ -21,25 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["DeadlockError", "Fault", "Link", "Network", "Traced", "VirtualLoop", "run"]
 
-_HOMES = {
-    "DeadlockError": "deadlock",
-    "Fault": "faults",
-    "Link": "link",
-    "Network": "network",
-    "Traced": "network",
-    "VirtualLoop": "loop",
-    "run": "loop",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """What is public and was not asked for yet."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy.names(
+    __name__,
+    {
+        "DeadlockError": "deadlock",
+        "Fault": "faults",
+        "Link": "link",
+        "Network": "network",
+        "Traced": "network",
+        "VirtualLoop": "loop",
+        "run": "loop",
+    },
+)

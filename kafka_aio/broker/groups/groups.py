@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kafka_aio.broker.groups.classic import ClassicGroup
 from kafka_aio.broker.groups.consumer import ConsumerGroup
 from kafka_aio.broker.groups.java import partition_of
 from kafka_aio.broker.groups.retention import INTERVAL, forget_expired
+from kafka_aio.broker.topics import CONSUMER_OFFSETS
 from kafka_aio.errors import GroupIdNotFound, InvalidGroupId, NotCoordinator
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 AnyGroup: TypeAlias = ClassicGroup | ConsumerGroup
 G = TypeVar("G", ClassicGroup, ConsumerGroup)
-
-CONSUMER_OFFSETS: Final = "__consumer_offsets"
-"""Whoever leads the partition of a group coordinates the group."""
 
 
 class Groups:

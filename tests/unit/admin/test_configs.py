@@ -8,8 +8,6 @@ from kafka_aio.admin.values import (
     ConfigEntry,
     ConfigResource,
     ConfigResourceKind,
-    ConfigSource,
-    ConfigType,
 )
 from kafka_aio.errors import InvalidConfig, UnknownTopicOrPartition
 from kafka_aio.protocol import codec
@@ -21,6 +19,7 @@ from kafka_aio.protocol.messages.configs import (
     IncrementalAlterConfigsAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
+from kafka_aio.types import ConfigSource, ConfigType
 
 TOPIC = ConfigResource.topic("orders")
 RETENTION = DescribeConfigsResourceResult(

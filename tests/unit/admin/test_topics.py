@@ -5,7 +5,6 @@ import pytest
 from kafka_aio.admin import topics
 from kafka_aio.admin.values import (
     ConfigEntry,
-    ConfigSource,
     NewPartitions,
     NewTopic,
     TopicCreated,
@@ -39,7 +38,7 @@ from kafka_aio.protocol.messages.topics import (
     DeleteTopicsResponse,
 )
 from kafka_aio.protocol.schema import Uuid
-from kafka_aio.types import Node
+from kafka_aio.types import ConfigSource, Node
 
 ID = Uuid(b"a" * 16)
 ID_TEXT = "YWFhYWFhYWFhYWFhYWFhYQ"

@@ -10,12 +10,11 @@ from kafka_aio.admin.values import (
     ConfigOperation,
     ConfigResource,
     ConfigResourceKind,
-    ConfigSource,
-    ConfigType,
     NewPartitions,
     NewTopic,
     checked,
 )
+from kafka_aio.types import ConfigSource, ConfigType
 
 
 def test_a_new_topic_leaves_its_numbers_to_the_broker() -> None:

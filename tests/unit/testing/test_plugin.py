@@ -141,7 +141,7 @@ import sys
 
 def test_it():
     ours = {name for name in sys.modules if name.startswith("kafka_aio")}
-    assert ours == {"kafka_aio", "kafka_aio.testing", "kafka_aio.testing.plugin"}
+    assert ours == {f"kafka_aio{name}" for name in ("", ".lazy", ".testing", ".testing.plugin")}
     assert "asyncio" not in sys.modules
 """
 
