@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from kafka_aio.broker.log import PartitionLog
+from kafka_aio.broker.log import PartitionLog, Spare
 from kafka_aio.broker.nodes import new_id
 from kafka_aio.broker.partitions import NOBODY, Partition
 from kafka_aio.broker.placement import check_replicas, check_topic_name, collision_key, place
@@ -131,6 +131,7 @@ class Topics:
         self._changed = changed
         self._deleted = deleted
         self._placed = 0
+        self._spare = Spare()
         self._colliding: dict[str, dict[str, None]] = {}
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[Uuid, Topic] = {}
@@ -305,7 +306,7 @@ class Topics:
     def _extend(self, topic: Topic, placed: Sequence[list[int]]) -> None:
         self._check_room(len(placed))
         for replicas in placed:
-            log = PartitionLog(segment_bytes=topic.segment_bytes)
+            log = PartitionLog(segment_bytes=topic.segment_bytes, spare=self._spare)
             isr = [node for node in replicas if self.is_up(node)]
             index = len(topic.partitions)
             topic.partitions.append(Partition(topic, index, replicas, log, isr=isr))

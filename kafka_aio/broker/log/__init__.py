@@ -5,5 +5,6 @@ producer wrote last (`producers`). `batches` reads and checks what a producer se
 """
 
 from kafka_aio.broker.log.partition_log import PartitionLog
+from kafka_aio.broker.log.segment import Spare
 
-__all__ = ["PartitionLog"]
+__all__ = ["PartitionLog", "Spare"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_aio.broker.log.epochs import Epochs
 from kafka_aio.broker.log.producers import Producers
-from kafka_aio.broker.log.segment import EMPTY, Segment
+from kafka_aio.broker.log.segment import EMPTY, Segment, Spare
 from kafka_aio.errors import OffsetOutOfRange
 from kafka_aio.records.batch import read_header
 from kafka_aio.records.codec import RecordReader, crc32c
@@ -59,7 +59,7 @@ class PartitionLog:
         "start_offset",
     )
 
-    def __init__(self, *, segment_bytes: int) -> None:
+    def __init__(self, *, segment_bytes: int, spare: Spare | None = None) -> None:
         self.segment_bytes = segment_bytes
         self.start_offset = 0
         self.end_offset = 0
@@ -67,8 +67,7 @@ class PartitionLog:
         self.epochs = Epochs()
         self.producers = Producers()
         self._segments: list[Segment] = []
-        self._spare: bytearray | None = None
-        """The memory of the segment that was dropped last, for the next one."""
+        self._spare = Spare() if spare is None else spare
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.start_offset} to {self.end_offset}, {self.size} bytes>"
@@ -112,8 +111,7 @@ class PartitionLog:
         """Begin a segment that has room for a batch of `size` bytes."""
         before = len(self._segments[-1].room) if self._segments else SMALLEST_SEGMENT // 2
         capacity = max(min(before * 2, self.segment_bytes), size)
-        self._segments.append(Segment(self.end_offset, capacity, self._spare))
-        self._spare = None
+        self._segments.append(Segment(self.end_offset, self._spare.take(capacity)))
 
     # Reading
 
@@ -248,7 +246,7 @@ class PartitionLog:
         while len(self._segments) > 1 and self.size - self._segments[0].used >= retention_bytes:
             oldest = self._segments[0]
             self.drop_oldest_segment()
-            self._spare = oldest.give_up()
+            self._spare.give(oldest.give_up())
 
 
 def _last_offset(segment: Segment) -> int:

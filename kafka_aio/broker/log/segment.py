@@ -11,6 +11,31 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 EMPTY: Final = memoryview(b"")
+_LARGEST_SPARE: Final = 8 * 2**20
+
+
+class Spare:
+    """Memory of one dropped segment, for the next one of any log: one for a whole broker.
+
+    New memory takes longer to get than to fill. More than one piece would be memory that no limit
+    knows of.
+    """
+
+    __slots__ = ("_memory",)
+
+    def __init__(self) -> None:
+        self._memory: bytearray | None = None
+
+    def give(self, memory: bytearray | None) -> None:
+        if memory is not None and len(memory) <= _LARGEST_SPARE:
+            self._memory = memory
+
+    def take(self, capacity: int) -> bytearray:
+        """So much memory, used or new."""
+        memory, self._memory = self._memory, None
+        if memory is None or len(memory) != capacity:
+            return bytearray(capacity)
+        return memory
 
 
 class Segment:
@@ -28,20 +53,16 @@ class Segment:
         "view",
     )
 
-    def __init__(self, base_offset: int, capacity: int, spare: bytearray | None = None) -> None:
+    def __init__(self, base_offset: int, memory: bytearray) -> None:
         """Begin one.
 
         Args:
             base_offset: The offset of its first record.
-            capacity: How many bytes it has room for.
-            spare: Memory of another one. If it is as large, it is used: new memory takes longer to
-                get than to fill.
+            memory: All that it has room for.
         """
-        if spare is None or len(spare) != capacity:
-            spare = bytearray(capacity)
-        self._memory = spare
+        self._memory = memory
         self.base_offset = base_offset
-        self.capacity = capacity
+        self.capacity = len(memory)
         self.room = memoryview(self._memory)
         """All of it, to write into."""
         self.view = self.room.toreadonly()

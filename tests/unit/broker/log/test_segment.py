@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from kafka_aio.broker.log.segment import Segment
+from kafka_aio.broker.log.segment import Segment, Spare
 
 
 def filled(*sizes: int) -> Segment:
     """Batches of so many bytes and two records each, from offset 10 on."""
-    segment = Segment(10, 100)
+    segment = Segment(10, bytearray(100))
     for index, size in enumerate(sizes):
         segment.write(bytes([65 + index]) * size, size, 11 + 2 * index, 1_000 + index)
     return segment
@@ -16,7 +16,7 @@ def read(segment: Segment, offset: int, max_bytes: int, *, at_least_one: bool = 
 
 
 def test_a_batch_begins_where_the_one_before_ends() -> None:
-    segment = Segment(10, 100)
+    segment = Segment(10, bytearray(100))
 
     assert segment.write(b"AAA", 3, 11, 0) == 0
     assert segment.write(b"BB", 2, 12, 0) == 3
@@ -34,7 +34,7 @@ def test_reading_begins_at_the_batch_that_holds_the_offset() -> None:
 
 
 def test_an_offset_in_a_gap_reads_the_batch_after_it() -> None:
-    segment = Segment(0, 100)
+    segment = Segment(0, bytearray(100))
     segment.write(b"AAA", 3, 4, 0)
     segment.write(b"BBB", 3, 9, 0)
 
@@ -76,4 +76,24 @@ def test_batches_that_reach_beyond_the_end_are_forgotten() -> None:
 
 
 def test_one_without_batches_ends_before_its_first_offset() -> None:
-    assert Segment(10, 100).last_offset == 9
+    assert Segment(10, bytearray(100)).last_offset == 9
+
+
+def test_of_all_dropped_memory_one_piece_is_kept() -> None:
+    spare = Spare()
+    first, second = bytearray(100), bytearray(100)
+    spare.give(first)
+    spare.give(second)
+
+    assert spare.take(100) is second
+    assert all(spare.take(100) is not each for each in (first, second))
+
+
+def test_memory_of_another_size_is_not_used_and_a_large_one_is_not_kept() -> None:
+    spare = Spare()
+    spare.give(bytearray(100))
+    large = bytearray(8 * 2**20 + 1)
+
+    assert len(spare.take(200)) == 200
+    spare.give(large)
+    assert spare.take(len(large)) is not large
