@@ -121,7 +121,8 @@ class Connection(asyncio.BufferedProtocol):
         self._joins = False
         self._untaken = 0
         self._is_reading = True
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = inf
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else f"closed: {self._error}" if self._error else "closed"
@@ -414,10 +415,13 @@ class Connection(asyncio.BufferedProtocol):
     def _arm(self, deadline: float) -> None:
         """See to it that `_check_time` runs at that time or before, if anything is awaited."""
         if self._timer is not None:
-            if self._timer.when() <= deadline:
+            if (
+                self._timer_at <= deadline
+            ):  # kept here: uvloop's timer for a time that is past has no when()
                 return
             self._timer.cancel()
         self._timer = None if deadline == inf else self._loop.call_at(deadline, self._check_time)
+        self._timer_at = deadline
 
     def _check_time(self) -> None:
         self._timer = None
