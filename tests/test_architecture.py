@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("kafka_aio", "spark_connector")
 HAND_WRITTEN = (*PACKAGES, "benchmarks", "examples", "tests", "tools")
 EXTRAS = ("cryptography", "gssapi", "h11", "pyarrow", "pyspark", "uvloop")
-NEED_AN_EXTRA = ("kafka_aio.broker.authority", "kafka_aio.records.arrow")
+NEED_AN_EXTRA = ("kafka_aio.broker.security.authority", "kafka_aio.records.arrow")
 
 DESIGN = (ROOT / "docs" / "design.md").read_text()
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from kafka_aio import lazy
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.certificates import Certificates
     from kafka_aio.broker.embedded import EmbeddedBroker
+    from kafka_aio.broker.security.certificates import Certificates
+    from kafka_aio.broker.security.tokens import ValidToken
     from kafka_aio.broker.settings import Settings
     from kafka_aio.broker.thread import BrokerThread
-    from kafka_aio.broker.tokens import ValidToken
 
 __all__ = ["BrokerThread", "Certificates", "EmbeddedBroker", "Settings", "ValidToken"]
 
@@ -23,9 +23,9 @@ __getattr__, __dir__ = lazy.names(
     __name__,
     {
         "BrokerThread": "thread",
-        "Certificates": "certificates",
+        "Certificates": "security.certificates",
         "EmbeddedBroker": "embedded",
         "Settings": "settings",
-        "ValidToken": "tokens",
+        "ValidToken": "security.tokens",
     },
 )

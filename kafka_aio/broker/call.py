@@ -17,9 +17,9 @@ from kafka_aio.errors import (
 from kafka_aio.protocol.schema import NO_UUID, Request, Uuid, response_of, schema_of
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.login import Login
+    from kafka_aio.broker.security.login import Login
     from kafka_aio.broker.state import State
-    from kafka_aio.broker.topics import Partition, Topic
+    from kafka_aio.broker.topics.topics import Partition, Topic
 
 
 @dataclass(slots=True, eq=False)

@@ -20,11 +20,11 @@ from kafka_aio.broker.agenda import Appointment
 from kafka_aio.broker.api.sasl import bare_token
 from kafka_aio.broker.api.versions import unsupported_version
 from kafka_aio.broker.call import Call, Peer
-from kafka_aio.broker.damage import changed, corrupted, nonsense
 from kafka_aio.broker.described import Traffic
 from kafka_aio.broker.dispatch import Dispatch
+from kafka_aio.broker.faults.damage import changed, corrupted, nonsense
+from kafka_aio.broker.faults.rules import Corrupt, Delay, Disconnect, Garbage, Hold, Rule, Throttle
 from kafka_aio.broker.inbox import Inbox
-from kafka_aio.broker.rules import Corrupt, Delay, Disconnect, Garbage, Hold, Rule, Throttle
 from kafka_aio.errors import BrokerError, ProtocolError, UnsupportedVersion
 from kafka_aio.net.clock import wall_time
 from kafka_aio.protocol.codec import decode_from, gather

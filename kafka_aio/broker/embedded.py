@@ -12,19 +12,19 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from kafka_aio.broker.core import Core
+from kafka_aio.broker.faults.rules import Rule
 from kafka_aio.broker.operations import Operations
-from kafka_aio.broker.rules import Rule
+from kafka_aio.broker.security.users import MECHANISMS
 from kafka_aio.broker.server import Server
 from kafka_aio.broker.settings import Settings
 from kafka_aio.broker.state import State
-from kafka_aio.broker.users import MECHANISMS
 from kafka_aio.errors import ConfigError, KafkaTimeoutError, StateError
 from kafka_aio.net.clock import rng, seconds
 from kafka_aio.net.connection import address_text
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.certificates import Certificates
-    from kafka_aio.broker.tokens import Tokens
+    from kafka_aio.broker.security.certificates import Certificates
+    from kafka_aio.broker.security.tokens import Tokens
 
 T = TypeVar("T")
 
@@ -251,7 +251,7 @@ class EmbeddedBroker(Operations):
         self._state.users.add(self._users, randbytes=self._state.rng.randbytes)
         if not self._tls:
             return None
-        from kafka_aio.broker.certificates import Certificates
+        from kafka_aio.broker.security.certificates import Certificates
 
         if not isinstance(self._tls, Certificates):
             self._tls = Certificates.generate()

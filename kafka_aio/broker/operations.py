@@ -13,7 +13,7 @@ from kafka_aio.broker.described import (
     consumer_protocol_group,
 )
 from kafka_aio.broker.groups.java import partition_of
-from kafka_aio.broker.topics import CONSUMER_OFFSETS
+from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS
 from kafka_aio.broker.written import Value, batches
 from kafka_aio.errors import ConfigError, UnknownTopicOrPartition, for_code
 from kafka_aio.net.clock import wall_time
@@ -31,10 +31,10 @@ from kafka_aio.records.codec import Record
 from kafka_aio.types import OffsetAndMetadata, RecordMetadata, TimestampType, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.faults import Faults
+    from kafka_aio.broker.faults.faults import Faults
     from kafka_aio.broker.server import Server
     from kafka_aio.broker.state import State
-    from kafka_aio.broker.topics import Partition, Topic
+    from kafka_aio.broker.topics.topics import Partition, Topic
 
 T = TypeVar("T")
 

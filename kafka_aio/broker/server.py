@@ -11,11 +11,11 @@ from typing import Final
 from weakref import WeakSet
 
 from kafka_aio.broker.call import Peer
-from kafka_aio.broker.certificates import principal_of
 from kafka_aio.broker.connection import LOGIN_SECONDS, Connection, Shared
 from kafka_aio.broker.core import Core
 from kafka_aio.broker.dispatch import Dispatch
-from kafka_aio.broker.login import Login
+from kafka_aio.broker.security.certificates import principal_of
+from kafka_aio.broker.security.login import Login
 from kafka_aio.errors import ConfigError
 
 

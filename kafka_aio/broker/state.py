@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_aio.broker.agenda import Agenda
-from kafka_aio.broker.configs import Configs
-from kafka_aio.broker.faults import Faults
+from kafka_aio.broker.configs.configs import Configs
+from kafka_aio.broker.faults.faults import Faults
 from kafka_aio.broker.groups import Groups
 from kafka_aio.broker.log.retention import Memory
 from kafka_aio.broker.nodes import Node, Rng, new_id
+from kafka_aio.broker.security.users import Users
 from kafka_aio.broker.sessions import Sessions
-from kafka_aio.broker.topics import CONSUMER_OFFSETS, NOBODY, Partition, Topics
-from kafka_aio.broker.users import Users
+from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS, NOBODY, Partition, Topics
 from kafka_aio.broker.waiting import Waiting
 from kafka_aio.errors import ReplicaNotAvailable, UnknownTopicOrPartition
 from kafka_aio.protocol.schema import uuid_text

@@ -17,8 +17,8 @@ from kafka_aio.errors import KafkaTimeoutError, StateError
 from kafka_aio.net.clock import seconds
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.certificates import Certificates
-    from kafka_aio.broker.rules import Rule
+    from kafka_aio.broker.faults.rules import Rule
+    from kafka_aio.broker.security.certificates import Certificates
     from kafka_aio.broker.server import Server
 
 P = ParamSpec("P")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.topics import Partition
+    from kafka_aio.broker.topics.topics import Partition
 
 
 class Waiter(Protocol):

@@ -151,7 +151,9 @@ def _certificates(given: argparse.Namespace) -> Any:
                 if getattr(given, option) not in (None, "none"):
                     raise ConfigError(f"--{option.replace('_', '-')} needs --tls")
             return False
-    from kafka_aio.broker.certificates import Certificates  # late: without TLS it is not needed
+    from kafka_aio.broker.security.certificates import (
+        Certificates,  # late: without TLS it is not needed
+    )
 
     if given.cert is None:
         return Certificates.generate(client_auth=given.client_auth)

@@ -11,8 +11,8 @@ import pytest
 
 from kafka_aio.admin import Admin
 from kafka_aio.broker import EmbeddedBroker
-from kafka_aio.broker.certificates import Certificates
-from kafka_aio.broker.tokens import ValidToken
+from kafka_aio.broker.security.certificates import Certificates
+from kafka_aio.broker.security.tokens import ValidToken
 from kafka_aio.config import AdminConfig
 from kafka_aio.errors import (
     AuthenticationError,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_aio.broker.api.authorized import CLUSTER_OPERATIONS, NOT_ASKED
 from kafka_aio.broker.api.metadata import any_node
-from kafka_aio.broker.placement import check_replicas
+from kafka_aio.broker.topics.placement import check_replicas
 from kafka_aio.errors import (
     BrokerError,
     ElectionNotNeeded,

@@ -13,8 +13,8 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_aio.broker.broker_configs import BROKER_OPTIONS
-from kafka_aio.broker.config_changes import (
+from kafka_aio.broker.configs.broker import BROKER_OPTIONS
+from kafka_aio.broker.configs.changes import (
     Change,
     Operation,
     changed,
@@ -22,11 +22,11 @@ from kafka_aio.broker.config_changes import (
     check_broker_configs,
     check_min_isr,
 )
-from kafka_aio.broker.group_configs import GROUP_OPTIONS, check_group_configs
-from kafka_aio.broker.metrics_configs import check_metrics_configs
-from kafka_aio.broker.options import Option
-from kafka_aio.broker.placement import check_topic_name
-from kafka_aio.broker.topic_configs import TOPIC_OPTIONS
+from kafka_aio.broker.configs.group import GROUP_OPTIONS, check_group_configs
+from kafka_aio.broker.configs.metrics import check_metrics_configs
+from kafka_aio.broker.configs.options import Option
+from kafka_aio.broker.configs.topic import TOPIC_OPTIONS
+from kafka_aio.broker.topics.placement import check_topic_name
 from kafka_aio.errors import (
     BrokerError,
     InvalidConfig,
@@ -55,7 +55,7 @@ from kafka_aio.protocol.messages.configs import (
 
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
-    from kafka_aio.broker.configs import Entry
+    from kafka_aio.broker.configs.configs import Entry
 
 
 class Kind(IntEnum):

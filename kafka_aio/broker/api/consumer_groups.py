@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka_aio.broker.groups.assignors import Slot
     from kafka_aio.broker.groups.consumer import ConsumerGroup
     from kafka_aio.broker.groups.consumer_member import Member
-    from kafka_aio.broker.topics import Topics
+    from kafka_aio.broker.topics.topics import Topics
     from kafka_aio.protocol.schema import Uuid
 
 _MEMBERS_MAKE_IDS_SINCE: Final = 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
     from kafka_aio.broker.log import PartitionLog
     from kafka_aio.broker.sessions import Key, Plan, Reading, Told
-    from kafka_aio.broker.topics import Partition
+    from kafka_aio.broker.topics.topics import Partition
     from kafka_aio.protocol.messages.fetch import (
         AbortedTransaction,
         FetchPartition,

@@ -41,7 +41,7 @@ from kafka_aio.protocol.messages.offsets import (
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
     from kafka_aio.broker.groups.groups import AnyGroup
-    from kafka_aio.broker.topics import Topic
+    from kafka_aio.broker.topics.topics import Topic
     from kafka_aio.protocol.schema import Uuid
 
 _TOPIC_IDS_SINCE: Final = 10

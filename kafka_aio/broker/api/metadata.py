@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.broker.api.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from kafka_aio.broker.partitions import NOBODY
-from kafka_aio.broker.placement import check_topic_name
-from kafka_aio.broker.topics import is_internal
+from kafka_aio.broker.topics.partitions import NOBODY
+from kafka_aio.broker.topics.placement import check_topic_name
+from kafka_aio.broker.topics.topics import is_internal
 from kafka_aio.errors import (
     BrokerError,
     InvalidRequest,
@@ -35,7 +35,7 @@ from kafka_aio.protocol.schema import NO_UUID, Uuid
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
     from kafka_aio.broker.state import State
-    from kafka_aio.broker.topics import Partition, Topic
+    from kafka_aio.broker.topics.topics import Partition, Topic
 
 _BY_ID_SINCE: Final = 12
 

@@ -32,7 +32,7 @@ from kafka_aio.protocol.messages.topics import (
 
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
-    from kafka_aio.broker.topics import Partition
+    from kafka_aio.broker.topics.topics import Partition
     from kafka_aio.protocol.messages.offsets import (
         ListOffsetsPartition,
         ListOffsetsRequest,

@@ -43,7 +43,7 @@ from kafka_aio.protocol.messages.produce import (
 
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
-    from kafka_aio.broker.topics import Partition, Topic
+    from kafka_aio.broker.topics.topics import Partition, Topic
     from kafka_aio.protocol.messages.produce import (
         PartitionProduceData,
         ProduceRequest,

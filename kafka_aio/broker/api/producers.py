@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_aio.broker.api.replicas import existing
-from kafka_aio.broker.placement import check_topic_name
+from kafka_aio.broker.topics.placement import check_topic_name
 from kafka_aio.errors import (
     BrokerError,
     InvalidRequest,

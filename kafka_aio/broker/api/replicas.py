@@ -14,7 +14,7 @@ from kafka_aio.errors import (
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
     from kafka_aio.broker.nodes import Node
-    from kafka_aio.broker.topics import Partition, Topic
+    from kafka_aio.broker.topics.topics import Partition, Topic
 
 
 def existing(topic: Topic | None, index: int) -> Partition:

@@ -14,7 +14,7 @@ from kafka_aio.protocol.messages.sasl import (
 
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call, Peer
-    from kafka_aio.broker.login import Login
+    from kafka_aio.broker.security.login import Login
 
 
 def handshake(request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:

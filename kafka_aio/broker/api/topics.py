@@ -33,7 +33,7 @@ from kafka_aio.protocol.schema import NO_UUID, Uuid
 
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
-    from kafka_aio.broker.topics import Topic
+    from kafka_aio.broker.topics.topics import Topic
 
 _MOST_PARTITIONS: Final = 10_000
 """Of all topics that one request creates, or of one that it lets grow."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kafka_aio.broker.users import ITERATIONS, ScramCredential, ScramMechanism, Users
+from kafka_aio.broker.security.users import ITERATIONS, ScramCredential, ScramMechanism, Users
 from kafka_aio.errors import (
     BrokerError,
     DuplicateResource,

@@ -8,7 +8,7 @@ from kafka_aio.broker.groups.classic import ClassicGroup
 from kafka_aio.broker.groups.consumer import ConsumerGroup
 from kafka_aio.broker.groups.java import partition_of
 from kafka_aio.broker.groups.retention import INTERVAL, forget_expired
-from kafka_aio.broker.topics import CONSUMER_OFFSETS
+from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS
 from kafka_aio.errors import GroupIdNotFound, InvalidGroupId, NotCoordinator
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from kafka_aio.broker.groups.patterns import Pattern
 
 if TYPE_CHECKING:
     from kafka_aio.broker.groups.consumer_member import Member
-    from kafka_aio.broker.topics import Topics
+    from kafka_aio.broker.topics.topics import Topics
     from kafka_aio.protocol.schema import Uuid
 
 

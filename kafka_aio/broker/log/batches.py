@@ -40,7 +40,7 @@ from kafka_aio.records.layout import (
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from kafka_aio.broker.topics import Partition, Topic
+    from kafka_aio.broker.topics.topics import Partition, Topic
 
 _MAGIC_AT: Final = 16
 _LENGTH: Final = struct.Struct(">i")

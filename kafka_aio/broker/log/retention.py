@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kafka_aio.broker.log.partition_log import PartitionLog
-    from kafka_aio.broker.topics import Topic
+    from kafka_aio.broker.topics.topics import Topic
 
 _SLACK: Final = 16
 """After logs were cut, one part in so many is free."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_aio.broker.call import Call, Peer
 from kafka_aio.broker.core import Core
-from kafka_aio.broker.login import Login
-from kafka_aio.broker.tokens import Tokens
-from kafka_aio.broker.users import MECHANISMS
+from kafka_aio.broker.security.login import Login
+from kafka_aio.broker.security.tokens import Tokens
+from kafka_aio.broker.security.users import MECHANISMS
 from kafka_aio.protocol.codec import decode, encode
 from kafka_aio.protocol.messages.sasl import (
     SaslAuthenticateRequest,

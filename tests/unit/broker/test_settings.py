@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_aio.broker.broker_configs import BROKER_OPTIONS
+from kafka_aio.broker.configs.broker import BROKER_OPTIONS
 from kafka_aio.broker.settings import Settings, kafka_names
 from kafka_aio.errors import ConfigError
 

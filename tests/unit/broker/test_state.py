@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_aio.broker.partitions import NOBODY, Partition
 from kafka_aio.broker.state import State
+from kafka_aio.broker.topics.partitions import NOBODY, Partition
 from kafka_aio.errors import ReplicaNotAvailable, UnknownTopicOrPartition
 from tests.unit.broker.clusters import answer_to, made, send
 from tests.unit.broker.producing import batch, fetching, produce, wants

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kafka_aio.broker.partitions import Partition
+from kafka_aio.broker.topics.partitions import Partition
 from kafka_aio.broker.waiting import Waiting
 from tests.unit.broker.clusters import made
 

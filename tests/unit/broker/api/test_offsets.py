@@ -6,7 +6,7 @@ import pytest
 
 from kafka_aio.broker.log.partition_log import PartitionLog
 from kafka_aio.broker.state import State
-from kafka_aio.broker.topics import CONSUMER_OFFSETS
+from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS
 from kafka_aio.errors import KafkaStorageError
 from kafka_aio.protocol.messages.offsets import (
     EpochEndOffset,

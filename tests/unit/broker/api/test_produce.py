@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_aio.broker.topics import CONSUMER_OFFSETS
+from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS
 from kafka_aio.errors import (
     BrokerError,
     CorruptMessage,

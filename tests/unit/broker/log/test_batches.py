@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_aio.broker.log.batches import Batch, RecordsRejected, accept, batch_size, only_batch
-from kafka_aio.broker.partitions import Partition
+from kafka_aio.broker.topics.partitions import Partition
 from kafka_aio.errors import (
     BrokerError,
     CorruptMessage,

@@ -1,0 +1,1 @@
+"""Options of topics, groups and nodes: what there is, what is set, how it is changed. Pure."""

@@ -1,0 +1,1 @@
+"""Faults on purpose: rules, what they look at, and the harm they do. Pure."""

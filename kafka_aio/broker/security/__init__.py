@@ -1,0 +1,1 @@
+"""Who may come in: TLS, SASL, users and tokens. Pure, but for `certificates` and `authority`."""

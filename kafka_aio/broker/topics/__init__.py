@@ -1,0 +1,1 @@
+"""Topics, their partitions, and which nodes have them. Pure."""
