@@ -6,7 +6,7 @@ import asyncio
 import random
 import ssl
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -48,7 +48,7 @@ class EmbeddedBroker(Operations):
         self,
         *,
         nodes: int = 1,
-        topics: Mapping[str, int | Mapping[str, Any]] | None = None,
+        topics: Mapping[str, int | Mapping[str, Any]] | Iterable[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         tls: bool | Certificates = False,
@@ -63,7 +63,8 @@ class EmbeddedBroker(Operations):
         Args:
             nodes: How many brokers there are, with ids from 1 on.
             topics: Topics to begin with: how many partitions each has, or the arguments of
-                `create_topic` for it: {"orders": {"partitions": 3, "configs": {...}}}.
+                `create_topic` for it: {"orders": {"partitions": 3, "configs": {...}}}. Names alone
+                are topics of one partition.
             host: Where to listen: a loopback address, as nothing here is for real data.
             port: The first node's; the next ones follow it. 0 takes any that are free.
             tls: Whether clients must speak TLS: with certificates that are made for it
@@ -82,18 +83,20 @@ class EmbeddedBroker(Operations):
         self._host = _loopback(host)
         self._port = _whole("port", port, 0, 65536 - nodes)
         self._topics = _topic_arguments(topics or {})
-        self._users = dict(users or {})
+        self._users = _passwords(users or {})
         self._tls = tls
         settings = options if isinstance(options, Settings) else Settings.from_kafka(options or {})
         chosen = rng().getrandbits(64) if seed is None else seed
         self._state = State(settings, random.Random(chosen))
+        self._core = Core(self._state)
+        self.faults.nodes = range(1, nodes + 1)
         self._state.users.enable(_mechanisms(mechanisms, users, oauth), tokens=oauth)
         self._certificates: Certificates | None = None
         self._server: Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell = _Bell()
-        self._nodes_lock = asyncio.Lock()
-        """Nodes stop and start one after the other."""
+        self._ports_lock = asyncio.Lock()
+        """Ports are opened and closed one after the other."""
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -143,43 +146,42 @@ class EmbeddedBroker(Operations):
         return self._certificates
 
     async def start(self) -> None:
-        """Open the ports.
+        """Open the ports. Once: after a start that failed, make a new one.
 
         Raises:
             ConfigError: A port is taken, or the certificates cannot be used.
             BrokerError: A topic cannot be created.
-            StateError: It was started before.
+            StateError: It was started before, or is closed meanwhile.
         """
+        self._check_open()
         if self._loop is not None:
             raise StateError("the broker was started before; make a new one")
         self._loop = asyncio.get_running_loop()
-        context = await self._loop.run_in_executor(None, self._prepare)
-        self._server = Server(Core(self._state), self._host, context)
-        self.faults.run = self._server.dispatch.do
-        self.faults.happened = self._bell.ring
-        try:
-            for node in range(1, self._nodes + 1):
-                port = self._port and self._port + node - 1
-                found = await self._server.listen(node, port)
-                self._state.add_node(node, self._host, found)
-            for name, arguments in self._topics.items():
-                self.create_topic(name, **arguments)
-        except BaseException:
-            await self.aclose()
-            raise
+        async with self._ports_lock:
+            try:
+                await self._open(await self._loop.run_in_executor(None, self._prepare))
+            except BaseException:
+                await self._shut()
+                raise
 
     async def aclose(self) -> None:
-        """Close the ports and all connections. The second call does nothing.
+        """Close the ports and all connections; end a start. The second call does nothing.
 
         Raises:
             StateError: It belongs to another event loop.
         """
-        if self._server is None or self._is_closed:
+        if self._is_closed:
             return
-        self._check_loop()
-        self._is_closed = True
-        self.faults.run = _directly
-        await self._server.aclose()
+        if self._loop is not None:
+            self._check_loop()
+        self._is_closed = True  # who opens ports sees it
+        try:
+            async with self._ports_lock:
+                await self._shut()
+        except asyncio.CancelledError:
+            if self._server is not None:
+                self._server.abort()
+            raise
 
     async def stop_node(self, node: int) -> None:
         """Let a node fail: its port and its connections close, and others lead its partitions.
@@ -188,7 +190,7 @@ class EmbeddedBroker(Operations):
             ConfigError: There is no such node.
         """
         self._check_node(node)
-        async with self._nodes_lock:
+        async with self._ports_lock:
             if self._state.nodes[node].is_up:
                 self._do(lambda: self._state.node_down(node))
                 await self._listening().hang_up(node)
@@ -201,7 +203,7 @@ class EmbeddedBroker(Operations):
         """
         self._check_node(node)
         known = self._state.nodes[node]
-        async with self._nodes_lock:
+        async with self._ports_lock:
             if not known.is_up:
                 await self._listening().listen(node, known.port)
                 self._do(lambda: self._state.node_up(node))
@@ -225,16 +227,38 @@ class EmbeddedBroker(Operations):
         except TimeoutError:
             raise KafkaTimeoutError(f"{fault!r} and not {count} within {timeout} s") from None
 
+    async def _open(self, tls: ssl.SSLContext | None) -> None:
+        self._check_open("was closed while it was starting")
+        self._server = Server(self._core, self._host, tls)
+        self.faults.run = self._server.dispatch.do
+        self.faults.happened = self._bell.ring
+        for node in range(1, self._nodes + 1):
+            port = self._port and self._port + node - 1
+            found = await self._server.listen(node, port)
+            self._check_open("was closed while it was starting")
+            self._state.add_node(node, self._host, found)
+        for name, arguments in self._topics.items():
+            self.create_topic(name, **arguments)
+
+    async def _shut(self) -> None:
+        self._is_closed = True
+        self.faults.run = _directly
+        if self._server is not None:
+            await self._server.aclose()
+
     def _do(self, action: Callable[[], T]) -> T:
         return self._listening().dispatch.do(action)
 
     def _listening(self) -> Server:
+        self._check_open()
         if self._server is None:
             raise StateError("the broker was not started: use it in `async with`, or await start()")
         self._check_loop()
-        if self._is_closed:
-            raise StateError("the broker is closed: make a new one")
         return self._server
+
+    def _check_open(self, what: str = "is closed") -> None:
+        if self._is_closed:
+            raise StateError(f"the broker {what}: make a new one")
 
     def _check_loop(self) -> None:
         try:
@@ -297,12 +321,21 @@ def _loopback(host: str) -> str:
 
 
 def _topic_arguments(
-    topics: Mapping[str, int | Mapping[str, Any]],
+    topics: Mapping[str, int | Mapping[str, Any]] | Iterable[str],
 ) -> dict[str, Mapping[str, Any]]:
     """The arguments of `create_topic`, by topic."""
+    if isinstance(topics, str) or not isinstance(topics, Iterable):
+        raise ConfigError(
+            f'topics is a mapping such as {{"orders": 3}}, or a list of names, not {topics!r}'
+        )
+    pairs = topics.items() if isinstance(topics, Mapping) else ((name, 1) for name in topics)
     known = {"partitions", "replication_factor", "configs"}
     made: dict[str, Mapping[str, Any]] = {}
-    for name, given in topics.items():
+    for name, given in pairs:
+        if not isinstance(name, str):
+            raise ConfigError(f"topics: a name is a text, not {name!r}")
+        if name in made:
+            raise ConfigError(f"topics: {name!r} is named twice")
         arguments = given if isinstance(given, Mapping) else {"partitions": given}
         if unknown := [each for each in arguments if each not in known]:
             raise ConfigError(
@@ -311,6 +344,21 @@ def _topic_arguments(
         _whole(f"topic {name!r}: partitions", arguments.get("partitions", 1), 1, 2**31 - 1)
         made[name] = arguments
     return made
+
+
+def _passwords(users: Mapping[str, str]) -> dict[str, str]:
+    """The users. No text of an error has a value: it may be a password."""
+    if not isinstance(users, Mapping):
+        kind = type(users).__name__
+        raise ConfigError(
+            f'users is a mapping of names to passwords, such as {{"alice": "..."}}, not a {kind}'
+        )
+    for name, password in users.items():
+        if not isinstance(name, str):
+            raise ConfigError(f"users: a name is a text, not {name!r}")
+        if not isinstance(password, str):
+            raise ConfigError(f"users: the password of {name!r} is a text")
+    return dict(users)
 
 
 def _mechanisms(

@@ -28,7 +28,7 @@ class Inbox:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         """The largest frame that is accepted."""
-        self._memory = bytearray(FIRST)
+        self._memory = bytearray()  # until something comes
         self._start = 0
         self._end = 0
         self._was_filled = False
@@ -52,7 +52,7 @@ class Inbox:
             make_room: Whether what waits may be moved; not while frames wait that were there
                 before, as they could only become more.
         """
-        if make_room:
+        if make_room or not self._memory:
             self._make_room()
         return memoryview(self._memory)[self._end :]
 
@@ -107,6 +107,8 @@ class Inbox:
 
     def _wanted_size(self, waiting: int) -> int:
         size = len(self._memory)
+        if size == 0:
+            return FIRST
         if waiting == size or (self._was_filled and size < USUAL):
             return 2 * size
         return USUAL if waiting == 0 and size > KEPT else size

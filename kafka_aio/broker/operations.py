@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from kafka_aio.broker.described import (
     GroupDescription,
@@ -15,7 +15,7 @@ from kafka_aio.broker.described import (
 from kafka_aio.broker.groups.java import partition_of
 from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS
 from kafka_aio.broker.written import Value, batches
-from kafka_aio.errors import ConfigError, UnknownTopicOrPartition, for_code
+from kafka_aio.errors import ConfigError, StateError, UnknownTopicOrPartition, for_code
 from kafka_aio.net.clock import wall_time
 from kafka_aio.protocol.messages.consumer_group import ConsumerGroupDescribeRequest
 from kafka_aio.protocol.messages.groups import DescribeGroupsRequest
@@ -72,13 +72,26 @@ class Operations:
 
         Raises:
             TypeError: A value of `configs` is not a text.
+            ConfigError: Another argument is not what it must be.
+            StateError: All nodes are stopped.
             BrokerError: It exists, or something about it is not allowed.
         """
+        if not isinstance(name, str):
+            raise ConfigError(f"the name of a topic is a text, not {name!r}")
+        _check_number(f"topic {name!r}: partitions", partitions)
+        if replication_factor is not None:
+            _check_number(f"topic {name!r}: replication_factor", replication_factor)
+        if configs is not None and not isinstance(configs, Mapping):
+            raise ConfigError(f"topic {name!r}: configs is a mapping, not {configs!r}")
         for option, value in (configs or {}).items():
             if not isinstance(value, str):
                 raise TypeError(f"topic {name!r}: {option} is a text, as for Kafka, not {value!r}")
 
         def create() -> None:
+            if not self._state.live_nodes:
+                raise StateError(
+                    f"topic {name!r} cannot be created, as all nodes are stopped: start one first"
+                )
             everywhere = min(len(self._state.live_nodes), _MOST_REPLICAS)
             self._state.topics.create(
                 name,
@@ -155,23 +168,33 @@ class Operations:
     ) -> None:
         """Lose the records from an offset on, as by an unclean election.
 
+        The next leader epoch begins. Of a batch that goes beyond the offset, the records before it
+        stay; a real replica loses batches as a whole.
+
         Args:
             topic: The topic.
             partition: The partition.
-            offset: Where the log ends afterwards.
+            offset: Where the log ends afterwards. If it ends before already, nothing is lost.
             leader: Who leads it then; if not said, who leads it now.
 
         Raises:
-            BrokerError: There is no such partition or node.
+            ConfigError: There is no such node, or the offset is none.
+            BrokerError: There is no such partition, nobody leads it, or the node cannot lead it.
         """
+        _check_number("offset", offset, least=0)
+        if leader is not None:
+            self._check_node(leader)
         self._do(lambda: self._state.truncate(topic, partition, offset, leader=leader))
 
     def move_leader(self, topic: str, partition: int, node: int) -> None:
         """Let another node lead a partition.
 
         Raises:
-            BrokerError: There is no such partition, or the node has no replica of it.
+            ConfigError: There is no such node.
+            BrokerError: There is no such partition, or the node cannot lead it: it is stopped, or
+                has no replica of it.
         """
+        self._check_node(node)
         self._do(lambda: self._state.move_leader(topic, partition, node))
 
     # Groups.
@@ -180,8 +203,10 @@ class Operations:
         """Let another node coordinate a group, and all others with the same partition of offsets.
 
         Raises:
-            BrokerError: The node has no replica of that partition.
+            ConfigError: There is no such node.
+            BrokerError: The node is stopped, or has no replica of that partition.
         """
+        self._check_node(node)
 
         def move() -> None:
             topics = self._state.topics
@@ -317,3 +342,10 @@ class Operations:
             return classic_group(ask(request, node=node).groups[0])
         asked = ConsumerGroupDescribeRequest(group_ids=[group], include_authorized_operations=False)
         return consumer_protocol_group(ask(asked, node=node).groups[0])
+
+
+def _check_number(name: str, value: object, *, least: int | None = None) -> None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_number or (least is not None and cast(int, value) < least):
+        bound = "" if least is None else f" from {least} on"
+        raise ConfigError(f"{name} is a number{bound}, not {value!r}")

@@ -56,18 +56,24 @@ class Server:
         """
         self.shared.listening.add(node)
         try:
-            listener = await asyncio.get_running_loop().create_server(
+            # Begun in two steps: who is cancelled in the second one knows what to close.
+            listener = self._listeners[node] = await asyncio.get_running_loop().create_server(
                 lambda: Connection(node, self.shared),
                 self._host,
                 port,
                 ssl=self._tls,
                 ssl_handshake_timeout=LOGIN_SECONDS if self._tls is not None else None,
+                start_serving=False,
             )
-        except OSError as error:
+            await listener.start_serving()
+        except BaseException as error:
             self.shared.listening.discard(node)
+            if (begun := self._listeners.pop(node, None)) is not None:
+                begun.close()
+            if not isinstance(error, OSError):
+                raise
             why = _WHY.get(error.errno or 0, str(error))
             raise ConfigError(f"port {port} of {self._host}: {why}") from error
-        self._listeners[node] = listener
         found: int = listener.sockets[0].getsockname()[1]
         return found
 

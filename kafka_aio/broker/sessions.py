@@ -110,8 +110,16 @@ class Session:
 class NodeSessions:
     """The sessions of one node, by id, in the order of their last use."""
 
-    def __init__(self, slots: int, rng: Rng) -> None:
+    def __init__(self, slots: int, rng: Rng, *, most: int) -> None:
+        """None yet.
+
+        Args:
+            slots: How many there may be.
+            rng: Where ids come from.
+            most: How many partitions they may read together.
+        """
         self._slots = slots
+        self._most = most
         self._rng = rng
         self._by_id: dict[int, Session] = {}
 
@@ -121,13 +129,22 @@ class NodeSessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    @property
+    def _partitions(self) -> int:
+        """How many they read together."""
+        return sum(len(session.readings) for session in self._by_id.values())
+
     def get(self, session_id: int) -> Session | None:
         return self._by_id.get(session_id)
 
     def begin(self, readings: list[Reading], *, by_id: bool, now: float) -> int:
         """A new session, if there is room or somebody has to go for it; its id, or 0."""
-        if len(self._by_id) >= self._slots and not self._evict(len(readings), now):
+        size = len(readings)
+        if size > self._most:
             return NO_SESSION
+        while len(self._by_id) >= self._slots or self._partitions + size > self._most:
+            if not self._evict(size, now):
+                return NO_SESSION
         session_id = self._rng.randrange(1, _GREATEST)
         while session_id in self._by_id:
             session_id = self._rng.randrange(1, _GREATEST)
@@ -141,7 +158,8 @@ class NodeSessions:
         """The session that a request goes on with, as it is after the request.
 
         Raises:
-            FetchSessionIdNotFound: There is none: it was evicted, or its node was down.
+            FetchSessionIdNotFound: There is none: it was evicted, or its node was down; or it has
+                grown too much.
             InvalidFetchSessionEpoch: A request is missing, or came twice.
             FetchSessionTopicIdError: It names topics by id, and the request by name, or vice versa.
         """
@@ -152,7 +170,11 @@ class NodeSessions:
             raise InvalidFetchSessionEpoch()
         if session.by_id != by_id:
             raise FetchSessionTopicIdError()
+        before = len(session.readings)
         session.update(request)
+        if len(session.readings) > before and self._partitions > self._most:
+            self.end(session.id)
+            raise FetchSessionIdNotFound()
         if not session.readings:
             self.end(session.id)
             return session
@@ -234,6 +256,7 @@ class Sessions:
 
     def __init__(self, settings: Settings) -> None:
         self._slots = settings.max_incremental_fetch_session_cache_slots
+        self._most = settings.memory_max_session_partitions
         self._by_node: dict[int, NodeSessions] = {}
 
     def __repr__(self) -> str:
@@ -248,7 +271,8 @@ class Sessions:
         """
         sessions = self._by_node.get(call.node)
         if sessions is None:
-            sessions = self._by_node[call.node] = NodeSessions(self._slots, call.state.rng)
+            sessions = NodeSessions(self._slots, call.state.rng, most=self._most)
+            self._by_node[call.node] = sessions
         return Plan(sessions, request, by_id=call.version >= _FIRST_BY_ID, now=call.now)
 
     def read_by(self, node: int, session_id: int) -> Iterable[Key]:

@@ -64,6 +64,13 @@ class Settings:
     """For all partitions together: the largest one loses its oldest segment. Ours alone."""
     memory_max_logs: Count = 100_000
     """Partitions of all topics together, as each takes memory. Ours alone."""
+    memory_max_state_bytes: Annotated[int, Int(1, INT64, unit=" of bytes")] = 256 * _MIB
+    """For all groups with their members and offsets, roughly: more is refused. Ours alone."""
+    memory_max_session_partitions: Count = 250_000
+    """For the fetch sessions of a node together: who would be too many gets none. Ours alone."""
+    memory_max_producers: Count = 100_000
+    """Idempotent ones, for all partitions together: the oldest is forgotten. Ours alone."""
+    producer_id_expiration_ms: Count = 86_400_000
 
     fetch_max_bytes: Annotated[int, Int(1024, INT32, unit=" of bytes")] = 55 * _MIB
     max_incremental_fetch_session_cache_slots: Annotated[int, Int(0, INT32)] = 1_000

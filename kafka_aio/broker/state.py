@@ -8,13 +8,15 @@ from kafka_aio.broker.agenda import Agenda
 from kafka_aio.broker.configs.configs import Configs
 from kafka_aio.broker.faults.faults import Faults
 from kafka_aio.broker.groups import Groups
+from kafka_aio.broker.log.producers import Recent
 from kafka_aio.broker.log.retention import Memory
 from kafka_aio.broker.nodes import Node, Rng, new_id
+from kafka_aio.broker.room import Room
 from kafka_aio.broker.security.users import Users
 from kafka_aio.broker.sessions import Sessions
 from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS, NOBODY, Partition, Topics
 from kafka_aio.broker.waiting import Waiting
-from kafka_aio.errors import ReplicaNotAvailable, UnknownTopicOrPartition
+from kafka_aio.errors import LeaderNotAvailable, ReplicaNotAvailable, UnknownTopicOrPartition
 from kafka_aio.protocol.schema import uuid_text
 
 if TYPE_CHECKING:
@@ -51,9 +53,15 @@ class State:
         """Incremental fetch sessions (KIP-227), of all nodes."""
         self.memory = Memory(settings.memory_max_bytes)
         """What all logs take together."""
+        self.producers = Recent(
+            settings.memory_max_producers, settings.producer_id_expiration_ms / 1000
+        )
+        """Who is known to some partition."""
+        self.room = Room(settings.memory_max_state_bytes)
+        """For what clients have us keep, beside records."""
         self.groups = Groups(self)
         self.users = Users()
-        self.faults = Faults(rng)
+        self.faults = Faults(rng, self.nodes)
         self.next_producer_id = 0
         self.versions: dict[int, tuple[int, int]] = {}
         """First and last version of each API that is served, by key."""
@@ -118,10 +126,14 @@ class State:
 
         Raises:
             UnknownTopicOrPartition: There is none.
+            LeaderNotAvailable: Nobody leads, and nobody is told to.
             ReplicaNotAvailable: The node has no replica, or is down.
         """
-        now = self._partition(topic, partition).leader
-        node = now if leader is None else leader
+        found = self._partition(topic, partition)
+        if leader is None and found.leader == NOBODY:
+            nodes = " or ".join(map(str, found.replicas))
+            raise LeaderNotAvailable(f"nobody leads {topic}-{partition}: start node {nodes}")
+        node = found.leader if leader is None else leader
         cut = self._partition(topic, partition, leader=node)
         cut.log.truncate(offset)
         self._let_lead(cut, node)
@@ -142,6 +154,11 @@ class State:
         if found is None or not 0 <= index < len(found.partitions):
             raise UnknownTopicOrPartition(where=f"{topic}-{index}")
         partition = found.partitions[index]
-        if leader is not None and not (leader in partition.replicas and self.topics.is_up(leader)):
-            raise ReplicaNotAvailable(where=f"node {leader}, {topic}-{index}")
+        if leader is not None and leader not in partition.replicas:
+            replicas = ", ".join(map(str, partition.replicas))
+            raise ReplicaNotAvailable(
+                f"node {leader} has no replica of {topic}-{index}; those that have are {replicas}"
+            )
+        if leader is not None and not self.topics.is_up(leader):
+            raise ReplicaNotAvailable(f"node {leader} is stopped: it cannot lead {topic}-{index}")
         return partition

@@ -49,6 +49,7 @@ class BrokerThread(Operations):
         self._broker = EmbeddedBroker(**arguments)
         self._state = self._broker._state
         self._lane: _Lane | None = None
+        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"<BrokerThread of {self._broker!r}>"
@@ -65,6 +66,11 @@ class BrokerThread(Operations):
         if lane is not None and lane.is_running:
             warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=1)
             lane.stop()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not closed."""
+        return not self._is_closed and self._lane is not None and self._lane.is_running
 
     @property
     def bootstrap_servers(self) -> str:
@@ -91,20 +97,27 @@ class BrokerThread(Operations):
         return self._broker.certificates
 
     def start(self) -> None:
-        """Start the thread, and open the ports.
+        """Start the thread, and open the ports. Once: after a start that failed, make a new one.
 
         Raises:
             ConfigError, BrokerError: As `EmbeddedBroker.start`.
-            StateError: It was started before.
+            StateError: It was started before, or is closed meanwhile.
         """
+        self._check_open()
         if self._lane is not None:
             raise StateError("the broker was started before; make a new one")
         self._lane = lane = _Lane(self._broker)
-        lane.start()
+        self._check_open()  # another thread may have closed it, and not seen the lane
+        try:
+            lane.start()
+        except BaseException:
+            self.close()
+            raise
         self.faults.run = lane.do
 
     def close(self) -> None:
         """Close the ports and all connections, and end the thread. The second call does nothing."""
+        self._is_closed = True
         if self._lane is not None:
             self._lane.stop()
             self._lane.join()
@@ -143,8 +156,13 @@ class BrokerThread(Operations):
 
     def _running(self) -> _Lane:
         if self._lane is None:
+            self._check_open()
             raise StateError("the broker was not started: use it in `with`, or call start()")
         return self._lane
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StateError("the broker is closed: make a new one")
 
 
 class _Lane:
@@ -155,6 +173,7 @@ class _Lane:
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
+        self._is_stopped = False
         # A daemon: a program that forgets to close it can end all the same.
         self._thread = threading.Thread(target=self._main, name="kafka_aio broker", daemon=True)
         self._started: Future[None] = Future()
@@ -165,14 +184,10 @@ class _Lane:
 
     def start(self) -> None:
         self._thread.start()
-        try:
-            self._started.result(TIMEOUT)
-        except BaseException:
-            self.stop()
-            self.join()
-            raise
+        self._started.result(TIMEOUT)
 
     def stop(self) -> None:
+        self._is_stopped = True  # before anything else: the thread looks at it when it can be told
         if self.is_running and self._loop is not None and self._end is not None:
             with suppress(RuntimeError):  # it has ended between the two
                 self._loop.call_soon_threadsafe(self._end.set)
@@ -227,7 +242,10 @@ class _Lane:
         self._end = asyncio.Event()
         try:
             await self._broker.start()
+            if self._is_stopped:
+                raise StateError("the broker was closed while it was starting: make a new one")
         except BaseException as error:
+            await self._broker.aclose()
             self._started.set_exception(error)
             return
         self._started.set_result(None)

@@ -103,7 +103,7 @@ def arguments(given: argparse.Namespace) -> dict[str, Any]:
     """What `EmbeddedBroker` is made with.
 
     Raises:
-        ConfigError: A file cannot be read, or an option lacks another.
+        ConfigError: A file cannot be read, an option lacks another, or a topic is given twice.
     """
     users = _users(given)
     if given.sasl_mechanism and not users:
@@ -112,13 +112,22 @@ def arguments(given: argparse.Namespace) -> dict[str, Any]:
         "host": given.host,
         "port": given.port,
         "nodes": given.nodes,
-        "topics": dict(given.topics),
+        "topics": _topic_counts(given.topics),
         "options": dict(given.kafka_options),
         "seed": given.seed,
         "users": users or None,
         "mechanisms": given.sasl_mechanism,
         "tls": _certificates(given),
     }
+
+
+def _topic_counts(given: list[tuple[str, int]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name, count in given:
+        if name in counts:
+            raise ConfigError(f"--topic {name} is given twice: leave one out")
+        counts[name] = count
+    return counts
 
 
 def _users(given: argparse.Namespace) -> dict[str, str]:

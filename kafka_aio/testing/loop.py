@@ -41,6 +41,7 @@ from typing import Any, Final, Self, TypeVar, TypeVarTuple, cast
 from kafka_aio.errors import StateError
 from kafka_aio.net import clock
 from kafka_aio.testing.absent import check_options, refuse_absent
+from kafka_aio.testing.closing import end_tasks, tasks_left
 from kafka_aio.testing.deadlock import DeadlockError, waiting
 from kafka_aio.testing.names import AddressInfo, is_address, unknown_name
 from kafka_aio.testing.network import Network, Traced
@@ -56,10 +57,20 @@ START: Final = 1_000.0
 WALL_START: Final = 1_767_225_600.0
 """The wall clock's, then: 2026-01-01, 00:00 UTC."""
 
+TIME_LIMIT: Final = 2 * 86_400.0
+"""Two days: a test may wait for one. What waits for ever beside an idle client is found in less
+than a second; beside one that polls all the time, in a minute or two."""
+CLEAN_UP_SECONDS: Final = 300.0
+"""How long tasks may take to end that were cancelled."""
+
 _FREE_TURNS: Final = 100
 _TURN_SECONDS: Final = 0.000_02
 """So many turns take no time; each further one before the next jump takes as long as a real one.
 So who asks again and again (`while not done: await sleep(0)`) sees time pass."""
+_MANY_TURNS: Final = 10_000
+_MOST_DOUBLINGS: Final = 20
+"""Time passes twice as fast after each so many turns, so that who asks for ever meets the limit in
+seconds. What has a network or a timer to wait for jumps after some dozens."""
 
 _CANCELLED_TIMERS: Final = 100
 """With more of them than this, and than others, the timers are sorted out."""
@@ -106,17 +117,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         hosts: Mapping[str, Iterable[str]] | None = None,
         trace: bool = False,
         wall_start: float = WALL_START,
-        time_limit: float = inf,
+        time_limit: float = TIME_LIMIT,
     ) -> None:
-        """Make a loop; `run_until_complete` runs it, `close` or the end of a `with` closes it.
+        """Make a loop; `run_until_complete` runs it, the end of a `with` ends its tasks.
 
         Args:
             seed: Where all chance begins.
             hosts: The addresses of host names. Any address can be listened on.
             trace: Whether to keep a trace.
             wall_start: The wall clock's time at the beginning, in seconds since 1970.
-            time_limit: After so many virtual seconds it is a `DeadlockError` to wait any longer:
-                for clients whose timers never end.
+            time_limit: After so many virtual seconds it is a `DeadlockError` to wait any longer,
+                as the timers of an open client never end.
         """
         super().__init__()
         order_scopes(_is_running)
@@ -146,7 +157,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        """Cancel the tasks that are left, let them end, and close the loop.
+
+        Raises:
+            DeadlockError: One does not end. If something else was raised, that gets a note of it.
+        """
+        if self.is_closed():
+            return
+        self._grant(CLEAN_UP_SECONDS)
+        try:
+            end_tasks(self)
+        except DeadlockError:
+            stuck = self._deadlock("what was cancelled as the loop was closed has not ended.")
+            if error is None:
+                raise stuck from None
+            error.add_note(str(stuck))
+        finally:
+            self.close()
 
     @classmethod
     def running(cls) -> VirtualLoop:
@@ -207,7 +234,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._jump()
         self._turns += 1
         if self._turns > _FREE_TURNS:
-            self._pass(self._now + _TURN_SECONDS)
+            doublings = min(self._turns // _MANY_TURNS, _MOST_DOUBLINGS)
+            self._pass(self._now + _TURN_SECONDS * 2**doublings)
         while self._timers and self._timers[0][0] <= self._now:
             timer = heappop(self._timers)[2]
             timer._scheduled = False  # type: ignore[attr-defined]  # see call_at
@@ -247,15 +275,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
             DeadlockError: That is beyond the limit.
         """
         if when - START > self._limit:
-            raise self._deadlock(f"the limit of {self._limit:g} virtual seconds is reached.")
+            limit = f"the limit of {_seconds(self._limit)} virtual seconds is reached"
+            error = self._deadlock(f"{limit}; to wait longer, give the loop a time_limit.")
+            self._grant(CLEAN_UP_SECONDS)  # to those whom a runner cancels now
+            raise error
         self._now = max(when, self._now)
 
-    def _deadlock(self, reason: str) -> DeadlockError:
-        def number(task: asyncio.Task[Any]) -> int:
-            return task.number if isinstance(task, VirtualTask) else 0
+    def _grant(self, seconds: float) -> None:
+        """Let the limit be so much later than now."""
+        self._limit = self._now - START + seconds
 
-        tasks = sorted(asyncio.all_tasks(self), key=number)
-        return DeadlockError(f"after {self._now - START:g} s: {reason}", waiting(tasks))
+    def _deadlock(self, reason: str) -> DeadlockError:
+        passed = _seconds(self._now - START)
+        return DeadlockError(f"after {passed} s: {reason}", waiting(tasks_left(self)))
 
     def _write_to_self(self) -> None:
         """Another thread wants it to wake up: it does not sleep."""
@@ -406,6 +438,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.network.close()
 
 
+def _seconds(value: float) -> str:
+    """To the microsecond, and never as a power of ten."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
 def _is_running() -> bool:
     """Whether a virtual loop runs, in this thread."""
     return isinstance(asyncio._get_running_loop(), VirtualLoop)
@@ -422,8 +459,8 @@ def run(main: Coroutine[Any, Any, T], *, seed: int = 0, **options: Any) -> T:
     Raises:
         DeadlockError: Everything waits, and nothing will ever come.
     """
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(seed, **options)) as runner:
-        return runner.run(main)
+    with VirtualLoop(seed, **options) as loop:
+        return loop.run_until_complete(main)
 
 
 def _all_failed(errors: list[Exception], *, all_errors: bool) -> Exception:

@@ -7,7 +7,8 @@ Both are plain fixtures: the broker runs in a thread, so it serves sync tests an
 pytest loads this module in every run, so it imports nothing of ours until a fixture is used.
 
 One broker serves the whole run: to start it takes longer than most tests. `kafka_topic` keeps
-tests apart. Under pytest-xdist each worker has its own. In the settings of pytest:
+tests apart. After a test that closes it, the next ones have a new one, with nothing in it. Under
+pytest-xdist each worker has its own. In the settings of pytest:
 
     kafka_broker_scope = session | package | module | class | function
     kafka_broker_options = num.partitions=3      (one a line: options of Kafka's brokers)
@@ -17,12 +18,13 @@ Who wants more of it overrides the fixture `kafka_broker_arguments`.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from kafka_aio.broker import BrokerThread
 
@@ -61,26 +63,37 @@ def kafka_broker_arguments() -> dict[str, Any]:
 
 
 @pytest.fixture(scope=_scope)
-def _kafka_broker(
+def _kafka_brokers(
     kafka_broker_arguments: dict[str, Any], pytestconfig: pytest.Config
-) -> Iterator[BrokerThread]:
+) -> Iterator[Callable[[], BrokerThread]]:
+    """What gives the broker to one test after the other; another one, if a test has closed it."""
     from kafka_aio.broker import BrokerThread
 
     lines = pytestconfig.getini("kafka_broker_options")
     named = (line.partition("=") for line in lines)
     options = {name.strip(): value.strip() for name, _, value in named}
     arguments = {"options": options, **kafka_broker_arguments}
-    with BrokerThread(**arguments) as broker:
-        yield broker
+    brokers: list[BrokerThread] = []
+    with ExitStack() as started:
+
+        def running() -> BrokerThread:
+            if not brokers or not brokers[-1].is_running:
+                brokers.append(started.enter_context(BrokerThread(**arguments)))
+            return brokers[-1]
+
+        yield running
 
 
 @pytest.fixture
-def kafka_broker(_kafka_broker: BrokerThread) -> Iterator[BrokerThread]:
+def kafka_broker(_kafka_brokers: Callable[[], BrokerThread]) -> Iterator[BrokerThread]:
     """A Kafka broker in memory (`kafka_aio.broker.BrokerThread`). Faults end with their test."""
-    yield _kafka_broker
-    _kafka_broker.faults.clear()
-    for node in _kafka_broker.stopped_nodes():
-        _kafka_broker.start_node(node)
+    broker = _kafka_brokers()
+    yield broker
+    if not broker.is_running:
+        return  # the test has closed it
+    broker.faults.clear()
+    for node in broker.stopped_nodes():
+        broker.start_node(node)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -119,6 +120,15 @@ def test_it_listens_on_loopback_only(host: str) -> None:
         ({"port": 65535, "nodes": 2}, "port is a number from 0 to 65534"),
         ({"topics": {"t": 0}}, "topic 't': partitions is a number from 1"),
         ({"topics": {"t": {"partition": 1}}}, "topic 't': 'partition' is none of"),
+        ({"topics": {"t": "3"}}, "topic 't': partitions is a number from 1 .* not '3'"),
+        ({"topics": {1: 2}}, "topics: a name is a text, not 1"),
+        ({"topics": "orders"}, "topics is a mapping .* or a list of names, not 'orders'"),
+        ({"topics": 3}, "topics is a mapping .* or a list of names, not 3"),
+        ({"topics": ["a", "b", "a"]}, "topics: 'a' is named twice"),
+        ({"topics": [("a", 1)]}, r"topics: a name is a text, not \('a', 1\)"),
+        ({"users": ["alice"]}, r"users is a mapping of names to passwords, .* not a list"),
+        ({"users": {"alice": 5}}, "users: the password of 'alice' is a text"),
+        ({"users": {5: "secret"}}, "users: a name is a text, not 5"),
         ({"mechanisms": "PLAIN"}, "mechanisms is a list"),
         ({"mechanisms": ["DIGEST"]}, "DIGEST"),
         ({"oauth": "secured"}, "unsecured"),
@@ -128,6 +138,19 @@ def test_it_listens_on_loopback_only(host: str) -> None:
 def test_a_wrong_argument_is_said_before_anything_is_opened(arguments: Any, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         EmbeddedBroker(**arguments)
+
+
+def test_no_password_is_in_the_error_of_a_wrong_argument() -> None:
+    with pytest.raises(ConfigError) as raised:
+        EmbeddedBroker(users=["canary"])  # type: ignore[arg-type]  # the mistake
+
+    assert "canary" not in str(raised.value)
+
+
+async def test_topics_to_begin_with_may_be_names_alone() -> None:
+    async with EmbeddedBroker(topics=["a", "b"]) as broker:
+        assert broker.end_offsets("a") == {("a", 0): 0}
+        assert broker.topics() == ["a", "b"]
 
 
 async def test_topics_to_begin_with_may_have_options() -> None:
@@ -200,9 +223,9 @@ async def test_a_broker_is_started_once() -> None:
             await broker.start()
     await broker.aclose()
 
-    with pytest.raises(StateError, match="closed"):
+    with pytest.raises(StateError, match="closed: make a new one"):
         broker.create_topic("t")
-    with pytest.raises(StateError, match="started before"):
+    with pytest.raises(StateError, match="closed: make a new one"):
         await broker.start()
 
 
@@ -260,6 +283,136 @@ async def test_a_start_that_is_cancelled_leaves_nothing_open() -> None:
     await broker.aclose()
     # A thread still makes the certificates, which nobody will use.
     await asyncio.get_running_loop().shutdown_default_executor()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_broker_that_is_closed_while_it_starts_does_not_start(tls: bool) -> None:
+    broker = EmbeddedBroker(tls=tls)
+    starting = asyncio.create_task(broker.start())
+    await asyncio.sleep(0)
+
+    await broker.aclose()
+
+    with pytest.raises(StateError, match="closed while it was starting: make a new one"):
+        await starting
+    with pytest.raises(StateError, match="closed: make a new one"):
+        broker.create_topic("t")
+    assert repr(broker) == "<EmbeddedBroker closed, 1 nodes>"
+
+
+@pytest.mark.parametrize("turns", range(8))
+@pytest.mark.parametrize("ends_by", ["aclose", "cancel"])
+async def test_a_start_that_is_ended_at_any_time_leaves_nothing_open(
+    turns: int, ends_by: str
+) -> None:
+    # The guard of every test looks for what is left.
+    broker = EmbeddedBroker(nodes=3)
+    starting = asyncio.create_task(broker.start())
+    await asyncio.sleep(0.002)  # it has what it needs from its thread, and opens the ports
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+    if ends_by == "cancel":
+        starting.cancel()
+    else:
+        await broker.aclose()
+
+    (outcome,) = await asyncio.gather(starting, return_exceptions=True)
+    assert outcome is None or isinstance(outcome, StateError | asyncio.CancelledError)
+    await broker.aclose()
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+async def test_a_broker_that_is_closed_at_once_does_not_start() -> None:
+    broker = EmbeddedBroker()
+    await broker.aclose()
+
+    with pytest.raises(StateError, match="closed: make a new one"):
+        await broker.start()
+
+
+async def test_a_start_that_failed_is_not_repeated() -> None:
+    async with EmbeddedBroker(port=free_ports(1)) as other:
+        broker = EmbeddedBroker(port=int(other.bootstrap_servers.rpartition(":")[2]))
+        with pytest.raises(ConfigError, match="taken"):
+            await broker.start()
+
+    with pytest.raises(StateError, match="closed: make a new one"):
+        await broker.start()
+    with pytest.raises(StateError, match="closed: make a new one"):
+        broker.create_topic("t")
+
+
+async def test_a_start_that_was_cancelled_is_not_repeated() -> None:
+    broker = EmbeddedBroker()
+    starting = asyncio.create_task(broker.start())
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+
+    with pytest.raises(StateError, match="closed: make a new one"):
+        await broker.start()
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+async def test_a_node_that_starts_while_the_broker_is_closed_stays_down() -> None:
+    broker = EmbeddedBroker(nodes=2)
+    await broker.start()
+    await broker.stop_node(2)
+    starting = asyncio.create_task(broker.start_node(2))
+    await asyncio.sleep(0)
+
+    await broker.aclose()
+
+    with pytest.raises(StateError, match="closed"):
+        await starting
+
+
+@pytest.mark.parametrize("turns", range(1, 6))
+async def test_a_close_that_is_cancelled_closes_all_the_same(turns: int) -> None:
+    # The guard of every test looks for what is left.
+    broker = EmbeddedBroker(nodes=2)
+    await broker.start()
+    async with connected(broker):
+        closing = asyncio.create_task(broker.aclose())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+        closing.cancel()
+
+        await asyncio.wait([closing])
+    with pytest.raises(StateError, match="closed"):
+        broker.create_topic("t")
+
+
+async def test_faults_may_be_made_before_the_start() -> None:
+    broker = EmbeddedBroker(nodes=2)
+    broker.faults.drop("Produce", node=2)
+
+    with pytest.raises(ConfigError, match="no node 3: they are 1, 2"):
+        broker.faults.drop("Produce", node=3)
+    with pytest.raises(ConfigError, match="does not serve"):
+        broker.faults.drop("WriteTxnMarkers")
+    assert len(broker.faults) == 1
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_connects_while_it_closes_leaves_no_socket_behind(turns: int) -> None:
+    # The guard of every test looks for what is left.
+    broker = EmbeddedBroker()
+    await broker.start()
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.setblocking(False)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+        await broker.aclose()
+
+        async with asyncio.timeout(5):
+            with suppress(ConnectionResetError):
+                assert await asyncio.get_running_loop().sock_recv(client, 1) == b""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -44,6 +44,18 @@ async def test_there_are_no_more_connections_than_allowed() -> None:
         assert broker.statistics().connections_made == 4
 
 
+async def test_a_connection_that_is_gone_keeps_no_memory_for_what_it_was_sent() -> None:
+    async with EmbeddedBroker() as broker:
+        async with connected(broker) as client:
+            await client.ask(VERSIONS)
+            (gone,) = connections(broker)
+            assert len(gone._inbox._memory) > 0
+
+        await eventually(lambda: not connections(broker))
+
+        assert len(gone._inbox._memory) == 0
+
+
 async def test_a_frame_is_no_larger_than_allowed() -> None:
     async with (
         EmbeddedBroker(options={"socket.request.max.bytes": 1000}) as broker,

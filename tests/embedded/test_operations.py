@@ -10,7 +10,10 @@ from kafka_aio.errors import (
     GroupIdNotFound,
     InvalidReplicationFactor,
     InvalidTopic,
+    LeaderNotAvailable,
     NotLeaderOrFollower,
+    ReplicaNotAvailable,
+    StateError,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
@@ -122,6 +125,91 @@ async def test_a_truncated_log_ends_earlier_in_a_new_epoch(
 
     assert values(broker) == [b"a", b"d"]
     assert [record.leader_epoch for record in broker.records("t")] == [0, 1]
+
+
+async def test_records_before_the_offset_stay_though_they_are_of_the_same_batch(
+    broker: EmbeddedBroker,
+) -> None:
+    broker.produce("t", list("abcde"))
+
+    broker.truncate("t", 0, 2)
+    broker.produce("t", ["new"])
+
+    assert values(broker) == [b"a", b"b", b"new"]
+    assert [record.offset for record in broker.records("t")] == [0, 1, 2]
+    assert [record.leader_epoch for record in broker.records("t")] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("offset", [-1, "1", 1.5, True, None])
+async def test_an_offset_that_is_none_is_told(broker: EmbeddedBroker, offset: Any) -> None:
+    broker.produce("t", ["a"])
+
+    with pytest.raises(ConfigError, match="offset is a number from 0"):
+        broker.truncate("t", 0, offset)
+
+    assert values(broker) == [b"a"]
+
+
+async def test_who_cannot_lead_is_told_why() -> None:
+    async with EmbeddedBroker(nodes=3) as broker:
+        broker.create_topic("t", replication_factor=2)
+        first, second = broker._state.topics.by_name["t"].partitions[0].replicas
+        (other,) = {1, 2, 3} - {first, second}
+        await broker.stop_node(second)
+
+        with pytest.raises(ReplicaNotAvailable, match=f"node {second} is stopped"):
+            broker.move_leader("t", 0, second)
+        with pytest.raises(ReplicaNotAvailable, match=f"node {second} is stopped"):
+            broker.truncate("t", 0, 0, leader=second)
+        text = f"node {other} has no replica of t-0; those that have are {first}, {second}"
+        with pytest.raises(ReplicaNotAvailable, match=text):
+            broker.move_leader("t", 0, other)
+        with pytest.raises(ConfigError, match="there is no node 9: they are 1, 2, 3"):
+            broker.move_leader("t", 0, 9)
+        with pytest.raises(ConfigError, match="there is no node 9"):
+            broker.truncate("t", 0, 0, leader=9)
+        with pytest.raises(ConfigError, match="there is no node 9"):
+            broker.move_coordinator("g", 9)
+
+
+async def test_what_nobody_leads_is_not_truncated(broker: EmbeddedBroker) -> None:
+    await broker.stop_node(1)
+
+    with pytest.raises(LeaderNotAvailable, match="nobody leads t-0: start node 1"):
+        broker.truncate("t", 0, 0)
+
+
+@pytest.mark.parametrize("arguments", [("a",), ("b", 1), ("c", 2)])
+async def test_no_topic_is_created_while_all_nodes_are_stopped(
+    broker: EmbeddedBroker, arguments: Any
+) -> None:
+    await broker.stop_node(1)
+
+    with pytest.raises(StateError, match="all nodes are stopped: start one first"):
+        broker.create_topic(*arguments)
+    with pytest.raises(StateError, match="all nodes are stopped: start one first"):
+        broker.create_topic(*arguments, replication_factor=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"partitions": "3"}, "topic 'new': partitions is a number, not '3'"),
+        ({"partitions": True}, "topic 'new': partitions is a number, not True"),
+        ({"replication_factor": "1"}, "topic 'new': replication_factor is a number, not '1'"),
+        ({"configs": ["a"]}, r"topic 'new': configs is a mapping, not \['a'\]"),
+    ],
+)
+async def test_a_topic_of_wrong_arguments_is_told(
+    broker: EmbeddedBroker, arguments: Any, text: str
+) -> None:
+    with pytest.raises(ConfigError, match=text):
+        broker.create_topic("new", **arguments)
+
+
+async def test_the_name_of_a_topic_is_a_text(broker: EmbeddedBroker) -> None:
+    with pytest.raises(ConfigError, match="the name of a topic is a text, not 1"):
+        broker.create_topic(1)  # type: ignore[arg-type]  # the mistake
 
 
 async def test_what_a_test_writes_wakes_who_waits_for_it(

@@ -16,6 +16,7 @@ import pytest
 from kafka_aio.broker import BrokerThread, EmbeddedBroker, thread
 from kafka_aio.errors import (
     ConfigError,
+    InvalidTopic,
     KafkaTimeoutError,
     NotLeaderOrFollower,
     StateError,
@@ -132,15 +133,65 @@ def test_a_broker_is_started_once_and_closed_any_number_of_times() -> None:
     broker = BrokerThread()
     with pytest.raises(StateError, match="not started"):
         broker.create_topic("t")
-    broker.close()
-    with broker, pytest.raises(StateError, match="started before"):
-        broker.start()
+    assert not broker.is_running
+    with broker:
+        assert broker.is_running
+        with pytest.raises(StateError, match="started before"):
+            broker.start()
     broker.close()
 
-    with pytest.raises(StateError, match="closed"):
+    assert not broker.is_running
+    with pytest.raises(StateError, match="closed: make a new one"):
         broker.create_topic("t")
+    with pytest.raises(StateError, match="closed: make a new one"):
+        broker.start()
     fault = broker.faults.drop("Produce")
     fault.remove()
+
+
+def test_one_that_was_closed_before_is_not_started() -> None:
+    broker = BrokerThread()
+    broker.close()
+
+    with pytest.raises(StateError, match="closed: make a new one"):
+        broker.start()
+    with pytest.raises(StateError, match="closed: make a new one"):
+        broker.create_topic("t")
+
+
+def test_a_start_that_failed_is_not_repeated() -> None:
+    broker = BrokerThread(topics=["bad name"])
+    with pytest.raises(InvalidTopic):
+        broker.start()
+
+    assert not broker.is_running
+    with pytest.raises(StateError, match="closed: make a new one"):
+        broker.start()
+
+
+def test_one_that_is_closed_while_it_starts_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = BrokerThread()
+    is_starting, is_closing = threading.Event(), threading.Event()
+    prepare = broker._broker._prepare
+
+    def wait_and_prepare() -> object:
+        is_starting.set()
+        is_closing.wait(10)
+        return prepare()
+
+    monkeypatch.setattr(broker._broker, "_prepare", wait_and_prepare)
+    with ThreadPoolExecutor(2) as pool:
+        started = pool.submit(broker.start)
+        assert is_starting.wait(10)
+        closed = pool.submit(broker.close)
+        while not broker._is_closed:
+            time.sleep(0.001)
+        is_closing.set()
+
+        assert closed.result(10) is None
+        with pytest.raises(StateError, match="closed while it was starting: make a new one"):
+            started.result(10)
+    assert not broker.is_running
 
 
 def test_its_own_thread_cannot_wait_for_itself(broker: BrokerThread) -> None:

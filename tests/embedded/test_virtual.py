@@ -155,5 +155,5 @@ def test_a_broker_belongs_to_its_loop() -> None:
         loop.run_until_complete(broker.start())
         loop.run_until_complete(broker.aclose())
 
-    with VirtualLoop() as loop, pytest.raises(StateError, match="started before"):
+    with VirtualLoop() as loop, pytest.raises(StateError, match="closed: make a new one"):
         loop.run_until_complete(broker.start())

@@ -216,7 +216,7 @@ def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, call: Call
 ) -> ListPartitionReassignmentsResponse:
     """None: they are over at once, as all replicas share a log."""
-    call.check_faults()
+    call.check_faults_as_whole()
     return ListPartitionReassignmentsResponse(
         throttle_time_ms=0, error_code=0, error_message=None, topics=[]
     )

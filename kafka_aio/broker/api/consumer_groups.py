@@ -39,7 +39,8 @@ def heartbeat(request: ConsumerGroupHeartbeatRequest, call: Call) -> ConsumerGro
     """A member joins, stays or leaves."""
     try:
         _check(request, call)
-        call.state.groups.check_coordinator(call, request.group_id)
+        call.check_faults_as_whole()
+        call.state.groups.check_node(call, request.group_id)
         if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
             return _leave(request, call)
         return _stay(request, call)

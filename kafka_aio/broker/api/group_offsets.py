@@ -10,8 +10,10 @@ from kafka_aio.broker.groups.offsets import Committed, Offsets
 from kafka_aio.errors import (
     BrokerError,
     GroupIdNotFound,
+    GroupMaxSizeReached,
     GroupSubscribedToTopic,
     IllegalGeneration,
+    InvalidCommitOffsetSize,
     OffsetMetadataTooLarge,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -141,7 +143,7 @@ def delete(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
                 code = UnknownTopicOrPartition.code
                 codes.setdefault(asked.name, {})[each.partition_index] = code
     for name, index in known:
-        codes.setdefault(name, {})[index] = _forgotten(group, name, index)
+        codes.setdefault(name, {})[index] = _forgotten(group, name, index, call)
     topics = [
         OffsetDeleteResponseTopic(
             name=name,
@@ -199,20 +201,30 @@ def _committed(wishes: list[_Wish], request: OffsetCommitRequest, call: Call) ->
     if group.kind == "classic":
         group.membership.committed(request.member_id, now=call.now)
     retention_ms = request.retention_time_ms
-    for wish in good:
-        partition = wish.partition
-        group.offsets.put(
-            wish.topic.name,
-            partition.partition_index,
-            Committed(
-                offset=partition.committed_offset,
-                leader_epoch=partition.committed_leader_epoch,
-                metadata=partition.committed_metadata or "",
-                at=call.now,
-                expires_at=None if retention_ms == -1 else call.now + retention_ms / 1000,
-            ),
-        )
-    return [0 if each else OffsetMetadataTooLarge.code for each in fits]
+    expires_at = None if retention_ms == -1 else call.now + retention_ms / 1000
+    return [
+        _kept(wish, group.offsets, now=call.now, expires_at=expires_at)
+        if each
+        else OffsetMetadataTooLarge.code
+        for wish, each in zip(wishes, fits, strict=True)
+    ]
+
+
+def _kept(wish: _Wish, offsets: Offsets, *, now: float, expires_at: float | None) -> int:
+    """Keep an offset, if there is room: its error code."""
+    partition = wish.partition
+    committed = Committed(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        at=now,
+        expires_at=expires_at,
+    )
+    try:
+        offsets.put(wish.topic.name, partition.partition_index, committed)
+    except InvalidCommitOffsetSize as error:
+        return error.code
+    return 0
 
 
 def _group_to_commit_to(request: OffsetCommitRequest, call: Call) -> AnyGroup:
@@ -222,10 +234,17 @@ def _group_to_commit_to(request: OffsetCommitRequest, call: Call) -> AnyGroup:
         return groups.get(request.group_id)
     except GroupIdNotFound:
         if request.generation_id_or_member_epoch < 0:  # an admin, or a consumer without a group
-            return groups.classic(request.group_id, create=True)
+            return _new_group(request.group_id, call)
         if call.version >= _GROUP_NOT_FOUND_SINCE:
             raise
         raise IllegalGeneration() from None
+
+
+def _new_group(group_id: str, call: Call) -> AnyGroup:
+    try:
+        return call.state.groups.classic(group_id, create=True)
+    except GroupMaxSizeReached:
+        raise InvalidCommitOffsetSize() from None
 
 
 def _java_length(text: str | None) -> int:
@@ -246,25 +265,28 @@ def _fetched(asked: OffsetFetchRequestGroup, call: Call) -> OffsetFetchResponseG
         return _refused(asked, error, call)
     offsets = group.offsets if group is not None else Offsets()
     if asked.topics is None:
-        topics = _all_of(offsets, call)
+        topics = _all_of(offsets, asked.group_id, call)
     else:
-        topics = _named_of(offsets, asked.topics, call)
+        topics = _named_of(offsets, asked.topics, asked.group_id, call)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
-def _all_of(offsets: Offsets, call: Call) -> list[OffsetFetchResponseTopics]:
+def _all_of(offsets: Offsets, group: str, call: Call) -> list[OffsetFetchResponseTopics]:
     return [
         OffsetFetchResponseTopics(
             name=name,
             topic_id=call.state.topics.by_name[name].id,
-            partitions=[_answered(index, each) for index, each in partitions.items()],
+            partitions=[
+                _answered(index, each, _fault(name, index, group, call))
+                for index, each in partitions.items()
+            ],
         )
         for name, partitions in offsets.by_topic.items()
     ]
 
 
 def _named_of(
-    offsets: Offsets, asked: Iterable[OffsetFetchRequestTopics], call: Call
+    offsets: Offsets, asked: Iterable[OffsetFetchRequestTopics], group: str, call: Call
 ) -> list[OffsetFetchResponseTopics]:
     found: list[OffsetFetchResponseTopics] = []
     unknown: list[OffsetFetchResponseTopics] = []
@@ -278,7 +300,9 @@ def _named_of(
                 name=name,
                 topic_id=each.topic_id,
                 partitions=[
-                    _answered(index, offsets.get(name, index), error)
+                    _answered(
+                        index, offsets.get(name, index), error or _fault(name, index, group, call)
+                    )
                     for index in each.partition_indexes
                 ],
             )
@@ -304,6 +328,7 @@ def _refused(
 def _answered(
     index: int, committed: Committed | None, error: int = 0
 ) -> OffsetFetchResponsePartitions:
+    committed = None if error else committed
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=committed.offset if committed else -1,
@@ -311,6 +336,15 @@ def _answered(
         metadata=committed.metadata if committed else "",
         error_code=error,
     )
+
+
+def _fault(topic: str, index: int, group: str, call: Call) -> int:
+    """The error that one partition of a group is to have."""
+    try:
+        call.check_faults_in_group(topic, index, group)
+    except BrokerError as error:
+        return error.code
+    return 0
 
 
 # Delete
@@ -321,7 +355,9 @@ def _exists(name: str, index: int, call: Call) -> bool:
     return topic is not None and 0 <= index < len(topic.partitions)
 
 
-def _forgotten(group: AnyGroup, name: str, index: int) -> int:
+def _forgotten(group: AnyGroup, name: str, index: int, call: Call) -> int:
+    if code := _fault(name, index, group.id, call):
+        return code
     if group.is_subscribed(name):
         return GroupSubscribedToTopic.code
     group.offsets.forget(name, index)

@@ -8,6 +8,7 @@ from kafka_aio.broker.api.replicas import check_replica, existing, leader_node
 from kafka_aio.broker.log.batches import (
     FIRST_WITH_ZSTD,
     Batch,
+    InflatesTooFar,
     RecordsRejected,
     accept,
     has_unknown_codec,
@@ -169,11 +170,16 @@ class _Producing:
         topic = partition.topic
         if len(data) > topic.segment_bytes and "segment.bytes" in topic.configs:
             raise RecordListTooLarge()  # the default is ours, and smaller than Kafka's
-        duplicate = log.producers.check(header) if header.producer_id >= 0 else None
+        duplicate = None
+        if header.producer_id >= 0:
+            call.state.producers.forget_old(now=call.now)
+            duplicate = log.producers.check(header)
         if duplicate is not None:
             return _done(partition, duplicate.base_offset, duplicate.max_timestamp)
         append_time = call.wall_ms if stamps(topic) else NO_TIMESTAMP
         base_offset = log.append(data, header, append_time=append_time)
+        if header.producer_id >= 0:
+            call.state.producers.wrote(log.producers, header.producer_id, now=call.now)
         self._make_room(partition, len(data))
         call.state.waiting.appended(partition, len(data))
         return _done(partition, base_offset, append_time)
@@ -233,7 +239,7 @@ def _failed(
             BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=why)
             for at, why in rejected
         ],
-        error_message=error.message if rejected else None,
+        error_message=error.message if rejected or isinstance(error, InflatesTooFar) else None,
         current_leader=leader or LeaderIdAndEpoch(),
     )
 

@@ -56,6 +56,7 @@ def _check(request: InitProducerIdRequest) -> None:
 
 def describe_producers(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
     """Tell who wrote to partitions, and which sequence was the last (KIP-664)."""
+    call.state.producers.forget_old(now=call.now)
     return DescribeProducersResponse(
         throttle_time_ms=0,
         topics=[

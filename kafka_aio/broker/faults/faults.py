@@ -11,10 +11,11 @@ one of them fails and the others do not. The other faults concern a request as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
+from kafka_aio.broker.faults.mentions import can_name, names_resources
 from kafka_aio.broker.faults.rules import (
     Corrupt,
     Delay,
@@ -51,7 +52,7 @@ class Options(TypedDict, total=False):
     """Which requests a fault is for, and how often it happens. Whatever is left out, is any."""
 
     topic: str
-    """Requests that name this topic, or read it in a fetch session."""
+    """Requests that name this topic, ask for all topics, or read it in a fetch session."""
     partition: int
     """Of that topic."""
     group: str
@@ -66,11 +67,16 @@ class Options(TypedDict, total=False):
     """By chance: 0.1 for one in ten, by the seed of the broker."""
 
 
+_OPTIONS: Final = tuple(Options.__annotations__)
+
+
 class Faults:
     """All faults of a broker, in the order in which they were made."""
 
-    def __init__(self, rng: Rng) -> None:
+    def __init__(self, rng: Rng, nodes: Collection[int]) -> None:
         self.rng = rng
+        self.nodes = nodes
+        """The ids of all nodes, or of those that will be."""
         self.run: Callable[[Callable[[], None]], None] = lambda action: action()
         """How a change is made: where the broker lives in another thread, there."""
         self.happened: Callable[[], None] = lambda: None
@@ -95,10 +101,10 @@ class Faults:
             options: Which requests, and how often: see `Options`.
 
         Raises:
-            ConfigError: There is no such API.
+            ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: The error is none, or an option is wrong.
         """
-        rule = Fail(self, self._key(api), Filter(**options), _error(error))
+        rule = Fail(self, *self._meant("fail", api, options), _error(error))
         self.run(lambda: self._add_failure(rule))
         return rule
 
@@ -108,22 +114,23 @@ class Faults:
         """Let requests wait for some time before they are carried out, or after.
 
         Raises:
-            ConfigError: There is no such API.
+            ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: The time, `when` or an option is wrong.
         """
         check_type("seconds", seconds, (int, float), "a number")
         if not 0 <= seconds < float("inf"):
             raise ValueError(f"seconds is a time that ends, not {seconds}")
-        return self._add(Delay(self, self._key(api), Filter(**options), seconds, _when(when)))
+        meant = self._meant("delay", api, options, "when")
+        return self._add(Delay(self, *meant, seconds, _when(when)))
 
     def hold(self, api: Api, *, when: When = "before", **options: Unpack[Options]) -> Hold:
         """Let requests wait for `release` before they are carried out, or after.
 
         Raises:
-            ConfigError: There is no such API.
+            ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: `when` or an option is wrong.
         """
-        return self._add(Hold(self, self._key(api), Filter(**options), _when(when)))
+        return self._add(Hold(self, *self._meant("hold", api, options, "when"), _when(when)))
 
     def disconnect(
         self, api: Api, *, when: When = "before", **options: Unpack[Options]
@@ -131,55 +138,58 @@ class Faults:
         """Close the connection before a request is carried out, or after; there is no answer.
 
         Raises:
-            ConfigError: There is no such API.
+            ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: `when` or an option is wrong.
         """
-        return self._add(Disconnect(self, self._key(api), Filter(**options), _when(when)))
+        meant = self._meant("disconnect", api, options, "when")
+        return self._add(Disconnect(self, *meant, _when(when)))
 
     def drop(self, api: Api, **options: Unpack[Options]) -> Drop:
         """Carry requests out and never answer them.
 
         Raises:
-            ConfigError: There is no such API.
+            ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: An option is wrong.
         """
-        return self._add(Drop(self, self._key(api), Filter(**options)))
+        return self._add(Drop(self, *self._meant("drop", api, options)))
 
     def throttle(self, api: Api, milliseconds: int, **options: Unpack[Options]) -> Throttle:
         """Ask clients to pause, and do not read what they send meanwhile.
 
         Raises:
-            ConfigError: There is no such API, or its answers cannot say so.
+            ConfigError: There is no such API, its answers cannot say so, or none of its requests
+                can be meant.
             TypeError, ValueError: The time or an option is wrong.
         """
         check_type("milliseconds", milliseconds, int, "a number")
         if not 0 < milliseconds < 2**31:
             raise ValueError(f"milliseconds is from 1 to 2**31 - 1, not {milliseconds}")
-        key = self._key(api)
+        key, chosen = self._meant("throttle", api, options)
         fields = schema_of(response_of(for_key(key))).fields
         if not any(field.name == "throttle_time_ms" for field in fields):
             raise ConfigError(f"{api}: its answers have no throttle_time_ms")
-        return self._add(Throttle(self, key, Filter(**options), milliseconds))
+        return self._add(Throttle(self, key, chosen, milliseconds))
 
     def garbage(self, api: Api, **options: Unpack[Options]) -> Garbage:
         """Carry requests out and answer them with a frame of nonsense.
 
         Raises:
-            ConfigError: There is no such API.
+            ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: An option is wrong.
         """
-        return self._add(Garbage(self, self._key(api), Filter(**options)))
+        return self._add(Garbage(self, *self._meant("garbage", api, options)))
 
     def corrupt(self, topic: str, /, **options: Unpack[Options]) -> Corrupt:
         """Change a byte of what is fetched of a topic, so that its CRC is wrong.
 
         Raises:
+            ConfigError: There is no such node, or a group is named.
             TypeError, ValueError: An option is wrong.
         """
         if "topic" in options:
             raise TypeError("corrupt takes the topic as its first argument, and once")
         options["topic"] = topic
-        return self._add(Corrupt(self, self._key("Fetch"), Filter(**options)))
+        return self._add(Corrupt(self, *self._meant("corrupt", "Fetch", options)))
 
     def __len__(self) -> int:
         """How many there are."""
@@ -215,12 +225,46 @@ class Faults:
     def _add_other(self, rule: Rule) -> None:
         self._others += (rule,)
 
+    def _meant(self, name: str, api: Api, options: Options, *own: str) -> tuple[int, Filter]:
+        """The API of a fault and its options, once they are found to be such that can be met.
+
+        Args:
+            name: What is called.
+            api: As it was given.
+            options: As they were given.
+            own: Further options that the call takes.
+        """
+        for each in options:
+            if each not in _OPTIONS:
+                raise TypeError(_unknown_option(name, each, [*_OPTIONS, *own]))
+        key, chosen = self._key(api), Filter(**options)
+        cls = for_key(key)
+        for each in ("topic", "partition", "group"):
+            if getattr(chosen, each) is not None and each not in can_name(cls):
+                known = [one for one in _OPTIONS if one in (*can_name(cls), "node", "client_id")]
+                raise ConfigError(
+                    f"{schema_of(cls).api} requests name no {each}: this would never happen; what"
+                    f" they can be told by is {', '.join(known)}"
+                )
+        if None not in (chosen.topic, chosen.group) and names_resources(cls):
+            raise ConfigError(f"what {schema_of(cls).api} is about is a topic or a group: name one")
+        if chosen.node is not None and chosen.node not in self.nodes:
+            known_nodes = ", ".join(map(str, self.nodes))
+            raise ConfigError(f"there is no node {chosen.node}: they are {known_nodes}")
+        return key, chosen
+
     def _key(self, api: Api) -> int:
         """The key of an API, however it is named."""
         key = _key_of(api)
         if key not in self.served:
             raise ConfigError(f"{REQUESTS[key][1]}: the broker does not serve this API")
         return key
+
+
+def _unknown_option(name: str, given: str, known: list[str]) -> str:
+    near = get_close_matches(given, known, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"faults.{name}() has no option {given!r}: {hint}It takes {', '.join(known)}"
 
 
 def _key_of(api: Api) -> int:

@@ -114,12 +114,10 @@ class Rule:
         topic, partition, group = self._filter.topic, self._filter.partition, self._filter.group
         if group is not None and not names_group(call.request, group):
             return False
+        if topic is None or _reads(call, topic, partition):
+            return True
         names = call.state.topics.by_id
-        return (
-            topic is None
-            or names_partition(call.request, topic, partition, names=names)
-            or _reads(call, topic, partition)
-        )
+        return names_partition(call.request, topic, partition, version=call.version, names=names)
 
     def happens(self) -> bool:
         """Whether it happens this time, after all that was asked for it. Counts."""
@@ -156,6 +154,11 @@ class Fail(Rule):
         super().__init__(faults, key, options)
         self._error = error
 
+    @property
+    def has_topic(self) -> bool:
+        """Whether it is for a topic, and not for all that can fail."""
+        return self._filter.topic is not None
+
     def check(self, call: Call, *, topic: str, partition: int, group: str) -> None:
         """Raise the error, if it is for this part of this request.
 
@@ -168,8 +171,20 @@ class Fail(Rule):
             and options.topic in (None, topic)
             and options.partition in (None, partition)
             and options.group in (None, group)
-            and self.happens()
         ):
+            self._strike()
+
+    def check_whole(self, call: Call) -> None:
+        """Raise the error, if it is for anything that this request names.
+
+        Raises:
+            BrokerError: As it was told.
+        """
+        if self.concerns(call) and self.is_named(call):
+            self._strike()
+
+    def _strike(self) -> None:
+        if self.happens():
             raise for_code(self._error.code, self._error.message)
 
 

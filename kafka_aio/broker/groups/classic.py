@@ -25,7 +25,7 @@ class ClassicGroup:
 
     def __init__(self, group_id: str, state: State) -> None:
         self.id = group_id
-        self.offsets = Offsets()
+        self.offsets = Offsets(state.room)
         self.membership = Membership(state)
 
     def __repr__(self) -> str:

@@ -7,16 +7,28 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka_aio.broker.groups.java import order_in_hash_map
+from kafka_aio.broker.room import Room, bytes_of
 from kafka_aio.errors import BrokerError, FencedInstanceId, ProtocolError, UnknownMemberId
 from kafka_aio.protocol.codec import decode_from
 from kafka_aio.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from kafka_aio.protocol.messages.groups import JoinGroupResponse, SyncGroupResponse
+from kafka_aio.protocol.messages.groups import (
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    SyncGroupResponse,
+)
 
 if TYPE_CHECKING:
     from kafka_aio.broker.agenda import Appointment
     from kafka_aio.broker.call import Call
+    from kafka_aio.protocol.messages.groups import JoinGroupRequest
 
 _NULLABLE_PROTOCOL_SINCE: Final = 7
+
+_OBJECTS: Final = 1_024
+"""The bytes of a member, without its texts."""
+_OBJECTS_OF_PROTOCOL: Final = 256
+_READ: Final = 8
+"""So many times as large are names of topics, once what tells them is read."""
 
 Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
 """Names of assignors, the preferred one first, each with what the member tells the leader."""
@@ -37,6 +49,7 @@ class Member:
         "rebalance_timeout",
         "session",
         "session_timeout",
+        "size",
         "syncing",
     )
 
@@ -56,6 +69,8 @@ class Member:
         """It waits for its first generation: whether it still lives is not known by heartbeats."""
         self.session: Appointment | None = None
         """When it counts as dead."""
+        self.size = 0
+        """The bytes that it takes, as far as they are counted."""
 
     def __repr__(self) -> str:
         waits = "joining" if self.joining else "syncing" if self.syncing else "idle"
@@ -86,7 +101,7 @@ class Member:
 class Members:
     """The members by id, in the order in which they came; those who only have an id yet apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room) -> None:
         self.by_id: dict[str, Member] = {}
         self.leader = ""
         """The member that assigns the partitions; empty while there are no members."""
@@ -94,6 +109,7 @@ class Members:
         """Ids that were given to clients, who must join with them (KIP-394), and until when."""
         self._static: dict[str, str] = {}
         self._supporters: Counter[str] = Counter()
+        self._room = room
 
     def __len__(self) -> int:
         return len(self.by_id)
@@ -117,6 +133,17 @@ class Members:
     def rebalance_timeout(self) -> float:
         """How long the slowest of them may take to join again, in seconds."""
         return max((member.rebalance_timeout for member in self), default=0.0)
+
+    def have_room_for(self, member_id: str, protocols: Protocols) -> bool:
+        """Whether a member, be it new or not, may tell so much."""
+        member = self.by_id.get(member_id)
+        before = -_OBJECTS if member is None else _size(member.protocols)
+        return self._room.has(_size(protocols) - before)
+
+    def have_room_to_get(self, assignments: Iterable[bytes]) -> bool:
+        """Whether so much may be assigned to them."""
+        before = sum(len(member.assignment) for member in self)
+        return self._room.has(sum(map(len, assignments)) - before)
 
     def with_instance(self, instance_id: str | None) -> str | None:
         """The id of the static member of that name."""
@@ -145,11 +172,13 @@ class Members:
             self._static[member.instance_id] = member.id
         self.leader = self.leader or member.id
         self._count(member.protocols, 1)
+        self._weigh(member)
         self.forget_pending(member.id)
 
     def remove(self, member: Member) -> None:
         """A member that is gone. If it led, another one does."""
         member.end_session()
+        self._room.take(-member.size)
         del self.by_id[member.id]
         if member.instance_id is not None:
             del self._static[member.instance_id]
@@ -166,16 +195,28 @@ class Members:
         self.by_id[member_id] = member
         assert member.instance_id is not None, "a dynamic member has no name to come back under"
         self._static[member.instance_id] = member_id
+        self._weigh(member)
+
+    def add_pending(self, member_id: str, expiry: Appointment) -> None:
+        """Await who was given an id."""
+        self.pending[member_id] = expiry
+        self._room.take(_OBJECTS + bytes_of(member_id))
 
     def forget_pending(self, member_id: str) -> None:
         """Await no longer who was only given an id."""
         if (expiry := self.pending.pop(member_id, None)) is not None:
             expiry.cancel()
+            self._room.take(-_OBJECTS - bytes_of(member_id))
+
+    def assign(self, member: Member, assignment: bytes) -> None:
+        member.assignment = assignment
+        self._weigh(member)
 
     def update_protocols(self, member: Member, protocols: Protocols) -> None:
         self._count(member.protocols, -1)
         member.protocols = protocols
         self._count(protocols, 1)
+        self._weigh(member)
 
     def lead_by_joined(self) -> bool:
         """See that the leader is one who has joined again; False if nobody has."""
@@ -210,9 +251,40 @@ class Members:
             found.update(wanted.topics)
         return frozenset(found)
 
+    def for_leader(self, protocol: str) -> list[JoinGroupResponseMember]:
+        """What the leader is told of them all."""
+        return [
+            JoinGroupResponseMember(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                metadata=member.metadata(protocol),
+            )
+            for member in self
+        ]
+
     def _count(self, protocols: Protocols, by: int) -> None:
         for name in {name: None for name, _ in protocols}:  # once, even if a member names it twice
             self._supporters[name] += by
+            if not self._supporters[name]:
+                del self._supporters[name]  # others come without end
+
+    def _weigh(self, member: Member) -> None:
+        """Count what it takes by now."""
+        texts = bytes_of(member.id, member.instance_id, member.client_id, member.assignment)
+        size = _OBJECTS + texts + _size(member.protocols)
+        self._room.take(size - member.size)
+        member.size = size
+
+
+def protocols_of(request: JoinGroupRequest) -> Protocols:
+    return tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+
+
+def _size(protocols: Protocols) -> int:
+    return sum(
+        _OBJECTS_OF_PROTOCOL + bytes_of(name) + _READ * len(metadata)
+        for name, metadata in protocols
+    )
 
 
 def join_refusal(call: Call, error: BrokerError, member_id: str) -> JoinGroupResponse:

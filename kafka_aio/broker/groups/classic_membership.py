@@ -32,7 +32,7 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from kafka_aio.broker.groups.classic_members import Member, Members, join_refusal
+from kafka_aio.broker.groups.classic_members import Member, Members, join_refusal, protocols_of
 from kafka_aio.broker.groups.group import CONSUMER
 from kafka_aio.broker.groups.java import random_uuid
 from kafka_aio.errors import (
@@ -49,7 +49,6 @@ from kafka_aio.errors import (
 )
 from kafka_aio.protocol.messages.groups import (
     JoinGroupResponse,
-    JoinGroupResponseMember,
     SyncGroupResponse,
 )
 
@@ -96,7 +95,7 @@ class Membership:
 
     def __init__(self, state: State) -> None:
         self.phase = Phase.EMPTY
-        self.members = Members()
+        self.members = Members(state.room)
         self.generation = 0
         self.protocol_type = ""
         self.protocol = ""
@@ -132,6 +131,8 @@ class Membership:
             raise GroupMaxSizeReached()
         if not self._understands(request):
             raise InconsistentGroupProtocol()
+        if not members.have_room_for(member_id, protocols_of(request)):
+            raise GroupMaxSizeReached()
         if not member_id:
             return self._join_first(request, call)
         if member_id in members.pending:
@@ -162,6 +163,10 @@ class Membership:
             raise InconsistentGroupProtocol()
         if self.phase is Phase.PREPARING:
             raise RebalanceInProgress()
+        leads = member.id == self.members.leader
+        assignments = {each.member_id: each.assignment for each in request.assignments}
+        if leads and not self.members.have_room_to_get(assignments.values()):
+            raise UnknownServerError()  # as Kafka, if its log cannot take what a group is
         self._unsynced.pop(member.id, None)
         if not self._unsynced:
             _cancel(self._end_of_sync)
@@ -169,8 +174,7 @@ class Membership:
             return self._synced(member)
         member.refuse_sync(RebalanceInProgress())
         member.syncing = call
-        if member.id == self.members.leader:
-            assignments = {each.member_id: each.assignment for each in request.assignments}
+        if leads:
             self._begin_generation(assignments, now=call.now)
         return None
 
@@ -201,10 +205,11 @@ class Membership:
         self._become(Phase.DEAD)
         _cancel(self._end_of_join)
         _cancel(self._end_of_sync)
-        for member in self.members:
-            member.end_session()
+        for member in list(self.members):
+            self.members.remove(member)
         for member_id in list(self.members.pending):
             self.members.forget_pending(member_id)
+        self._set_protocol_type("")
 
     def coordinator_moved(self, node: int) -> None:
         """Another node coordinates it: send those who wait at others there. They stay members."""
@@ -238,10 +243,11 @@ class Membership:
         if (taken := self.members.with_instance(instance_id)) is not None:
             return self._take_place(self.members.by_id[taken], member_id, request, call)
         if instance_id is None and call.version >= _MEMBER_ID_REQUIRED_SINCE:
-            self.members.pending[member_id] = self._state.agenda.at(
+            expiry = self._state.agenda.at(
                 call.now + request.session_timeout_ms / 1000,
                 lambda now: self._pending_expired(member_id, now=now),
             )
+            self.members.add_pending(member_id, expiry)
             return join_refusal(call, MemberIdRequired(), member_id)
         self._add(member_id, request, call)
         return None
@@ -250,16 +256,20 @@ class Membership:
         if self._is_first_round and self.phase is Phase.PREPARING:
             self._has_grown = True
         if not self.members:
-            self.protocol_type = request.protocol_type
+            self._set_protocol_type(request.protocol_type)
         member = Member(member_id, request.group_instance_id, call)
         self.members.add(member)
         self._update(member, request, call)
         self._expect(member, NEW_MEMBER_TIMEOUT, now=call.now)
         self._rebalance(now=call.now)
 
+    def _set_protocol_type(self, name: str) -> None:
+        self._state.room.take(len(name) - len(self.protocol_type))
+        self.protocol_type = name
+
     def _changes_nothing(self, member: Member, request: JoinGroupRequest) -> bool:
         """It may have missed the answer. But the leader joins when it wants a new assignment."""
-        if self.phase is Phase.PREPARING or _protocols(request) != member.protocols:
+        if self.phase is Phase.PREPARING or protocols_of(request) != member.protocols:
             return False
         return self.phase is Phase.COMPLETING or member.id != self.members.leader
 
@@ -288,7 +298,7 @@ class Membership:
         return None
 
     def _update(self, member: Member, request: JoinGroupRequest, call: Call) -> None:
-        self.members.update_protocols(member, _protocols(request))
+        self.members.update_protocols(member, protocols_of(request))
         timeout_ms = request.rebalance_timeout_ms if call.version else request.session_timeout_ms
         member.rebalance_timeout = timeout_ms / 1000
         member.session_timeout = request.session_timeout_ms / 1000
@@ -307,7 +317,7 @@ class Membership:
     def _prepare(self, *, now: float) -> None:
         if self.phase is Phase.COMPLETING:
             for member in self.members:
-                member.assignment = b""
+                self.members.assign(member, b"")
                 if member.syncing is not None:
                     member.refuse_sync(RebalanceInProgress())
                     self._expect(member, now=now)
@@ -375,7 +385,7 @@ class Membership:
     def _begin_generation(self, assignments: dict[str, bytes], *, now: float) -> None:
         """End the second round: the leader has said who gets what."""
         for member in self.members:
-            member.assignment = assignments.get(member.id, b"")
+            self.members.assign(member, assignments.get(member.id, b""))
             if (call := member.syncing) is not None:
                 member.syncing = None
                 call.answer(self._synced(member))
@@ -462,18 +472,8 @@ class Membership:
             leader=found,
             skip_assignment=skip_assignment,
             member_id=member.id,
-            members=self._for_leader() if found == member.id else [],
+            members=self.members.for_leader(self.protocol) if found == member.id else [],
         )
-
-    def _for_leader(self) -> list[JoinGroupResponseMember]:
-        return [
-            JoinGroupResponseMember(
-                member_id=member.id,
-                group_instance_id=member.instance_id,
-                metadata=member.metadata(self.protocol),
-            )
-            for member in self.members
-        ]
 
     def _synced(self, member: Member) -> SyncGroupResponse:
         return SyncGroupResponse(
@@ -482,10 +482,6 @@ class Membership:
             protocol_name=self.protocol,
             assignment=member.assignment,
         )
-
-
-def _protocols(request: JoinGroupRequest) -> tuple[tuple[str, bytes], ...]:
-    return tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
 
 
 def _differ(said: str | None, ours: str) -> bool:

@@ -83,11 +83,11 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str, state: State) -> None:
         self.id = group_id
-        self.offsets = Offsets()
+        self.offsets = Offsets(state.room)
         self.epoch = _FIRST_EPOCH
-        self.members = Members(group_id)
+        self.members = Members(group_id, state.room)
         self._state = state
-        self._subscriptions = Subscriptions(state.topics)
+        self._subscriptions = Subscriptions(state.topics, state.room)
         self._topics: dict[Uuid, int] = {}
         """The topics and their sizes as of the group's epoch: others make it count up."""
         self._seen = -1
@@ -238,7 +238,7 @@ class ConsumerGroup:
         """Hear a member that joins or stays.
 
         Raises:
-            GroupMaxSizeReached: There is no room for one more.
+            GroupMaxSizeReached: There is no room for one more, or for all that it says.
             UnknownMemberId: It is no member; its session may have ended.
             UnreleasedInstanceId: There is a static member of its name.
             FencedInstanceId: There is another static member of its name by now.
@@ -251,6 +251,8 @@ class ConsumerGroup:
         member = before.told(request, client_id=client_id, client_host=client_host)
         if member.pattern != before.pattern:
             Pattern(member.pattern)
+        if not self.members.have_room_for(member):
+            raise GroupMaxSizeReached("There is no room for more members.")
 
         # Nothing is refused from here on.
         has_resubscribed = self._subscribe(before, member, now=now)

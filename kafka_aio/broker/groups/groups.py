@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from kafka_aio.broker.groups.classic import ClassicGroup
 from kafka_aio.broker.groups.consumer import ConsumerGroup
 from kafka_aio.broker.groups.java import partition_of
 from kafka_aio.broker.groups.retention import INTERVAL, forget_expired
+from kafka_aio.broker.room import bytes_of
 from kafka_aio.broker.topics.topics import CONSUMER_OFFSETS
-from kafka_aio.errors import GroupIdNotFound, InvalidGroupId, NotCoordinator
+from kafka_aio.errors import GroupIdNotFound, GroupMaxSizeReached, InvalidGroupId, NotCoordinator
 
 if TYPE_CHECKING:
     from kafka_aio.broker.agenda import Appointment
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 AnyGroup: TypeAlias = ClassicGroup | ConsumerGroup
 G = TypeVar("G", ClassicGroup, ConsumerGroup)
+
+_OBJECTS: Final = 2_048
+"""The bytes of a group without members and offsets."""
 
 
 class Groups:
@@ -87,6 +91,7 @@ class Groups:
 
         Raises:
             GroupIdNotFound: There is none, or it is of the other kind.
+            GroupMaxSizeReached: There is no room for one more.
         """
         group = self.by_id.get(group_id)
         if group is not None and group.kind == "classic":
@@ -100,6 +105,7 @@ class Groups:
 
         Raises:
             GroupIdNotFound: There is none, or it is of the other kind.
+            GroupMaxSizeReached: There is no room for one more.
         """
         group = self.by_id.get(group_id)
         if group is not None and group.kind == "consumer":
@@ -111,7 +117,9 @@ class Groups:
     def delete(self, group: AnyGroup) -> None:
         """Forget a group and its offsets."""
         group.close()
+        group.offsets.clear()
         del self.by_id[group.id]
+        self._state.room.take(-_size(group.id))
 
     def topic_deleted(self, name: str) -> None:
         """A topic is gone, and so is what was committed for it."""
@@ -122,6 +130,10 @@ class Groups:
         if before is not None:
             group.offsets = before.offsets
             before.close()
+        elif self._state.room.has(size := _size(group.id)):
+            self._state.room.take(size)
+        else:
+            raise GroupMaxSizeReached("There is no room for more groups.")
         self.by_id[group.id] = group
         return group
 
@@ -135,6 +147,10 @@ class Groups:
         self._cleaning = None
         if self.by_id:
             self._cleaning = self._state.agenda.at(now + INTERVAL, self._clean)
+
+
+def _size(group_id: str) -> int:
+    return _OBJECTS + bytes_of(group_id)
 
 
 def _missing(group_id: str, group: AnyGroup | None, kind: str) -> GroupIdNotFound:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from kafka_aio.broker.room import Room, bytes_of
+from kafka_aio.errors import InvalidCommitOffsetSize
+
+_OBJECTS: Final = 512
+"""The bytes of an offset, without its metadata."""
 
 
 class Committed(NamedTuple):
@@ -21,10 +27,11 @@ class Committed(NamedTuple):
 class Offsets:
     """Committed offsets by topic and partition, in the order in which they were first committed."""
 
-    __slots__ = ("by_topic",)
+    __slots__ = ("_room", "by_topic")
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room | None = None) -> None:
         self.by_topic: dict[str, dict[int, Committed]] = {}
+        self._room = Room() if room is None else room
 
     def __repr__(self) -> str:
         return f"<Offsets of {len(self)} partitions>"
@@ -41,21 +48,39 @@ class Offsets:
         return self.by_topic.get(topic, {}).get(partition)
 
     def put(self, topic: str, partition: int, committed: Committed) -> None:
+        """Keep an offset.
+
+        Raises:
+            InvalidCommitOffsetSize: There is no room for it.
+        """
+        growth = _size(committed) - _size(self.get(topic, partition))
+        if not self._room.has(growth):
+            raise InvalidCommitOffsetSize()
+        self._room.take(growth)
         self.by_topic.setdefault(topic, {})[partition] = committed
 
     def forget(self, topic: str, partition: int) -> None:
         """Drop the offset of a partition, if there is one."""
         if partitions := self.by_topic.get(topic):
-            partitions.pop(partition, None)
+            self._room.take(-_size(partitions.pop(partition, None)))
             if not partitions:
                 del self.by_topic[topic]
 
     def forget_topic(self, topic: str) -> None:
         """Drop the offsets of a topic that is gone."""
-        self.by_topic.pop(topic, None)
+        self._room.take(-sum(map(_size, self.by_topic.pop(topic, {}).values())))
+
+    def clear(self) -> None:
+        """Drop all offsets: the group is gone."""
+        for topic in list(self.by_topic):
+            self.forget_topic(topic)
 
     def keep_if(self, wanted: Callable[[str, Committed], bool]) -> None:
         """Drop the offsets that nobody wants any more."""
         for topic, partition, committed in list(self):
             if not wanted(topic, committed):
                 self.forget(topic, partition)
+
+
+def _size(committed: Committed | None) -> int:
+    return 0 if committed is None else _OBJECTS + bytes_of(committed.metadata)

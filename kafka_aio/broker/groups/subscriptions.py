@@ -8,21 +8,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka_aio.broker.groups.patterns import Pattern
 
 if TYPE_CHECKING:
     from kafka_aio.broker.groups.consumer_member import Member
+    from kafka_aio.broker.room import Room
     from kafka_aio.broker.topics.topics import Topics
     from kafka_aio.protocol.schema import Uuid
+
+_POINTER: Final = 8
+"""The bytes of a name that is kept elsewhere."""
+_ITEM: Final = 32
+"""The bytes of an item of a set."""
 
 
 class Subscriptions:
     """The topics of a group."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: Topics, room: Room) -> None:
         self._topics = topics
+        self._room = room
+        self._size = 0
+        """The bytes of what the patterns matched."""
         self._patterns: Counter[str] = Counter()
         """How many members have each pattern."""
         self._matched: dict[str, tuple[str, ...]] = {}
@@ -47,6 +56,9 @@ class Subscriptions:
             if not self._patterns[old]:
                 del self._patterns[old]
                 self._matched.pop(old, None)
+                if not self._patterns:
+                    self._tried_on = frozenset()
+                self._weigh()
 
     def is_resolved(self, pattern: str) -> bool:
         return pattern in self._matched
@@ -70,8 +82,10 @@ class Subscriptions:
         self._matched = {
             text: tuple(filter(Pattern(text).matches, names)) for text in self._patterns
         }
-        self._tried_on = frozenset(self._topics.by_id)
+        # The last pattern may be gone by now.
+        self._tried_on = frozenset(self._topics.by_id) if self._patterns else frozenset()
         self._seen = self._topics.changes
+        self._weigh()
         return any(matched != before.get(text, ()) for text, matched in self._matched.items())
 
     def names(self, member: Member) -> dict[str, None]:
@@ -89,3 +103,9 @@ class Subscriptions:
         names = dict.fromkeys(name for member in members for name in self.names(member))
         found = [by_name[name] for name in names if name in by_name]
         return {topic.id: len(topic.partitions) for topic in found}
+
+    def _weigh(self) -> None:
+        """Count what is kept by now."""
+        size = _POINTER * sum(map(len, self._matched.values())) + _ITEM * len(self._tried_on)
+        self._room.take(size - self._size)
+        self._size = size

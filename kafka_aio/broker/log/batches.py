@@ -20,7 +20,8 @@ from kafka_aio.errors import (
     UnknownServerError,
     UnsupportedCompressionType,
 )
-from kafka_aio.records.codec import Record, RecordReader, crc32c
+from kafka_aio.records.batch import read_header
+from kafka_aio.records.codec import BatchBuilder, Record, RecordReader, crc32c
 from kafka_aio.records.compression import LEVELS, Codec, Compression, compress, decompress
 from kafka_aio.records.layout import (
     CODEC_MASK,
@@ -50,8 +51,11 @@ _ATTRIBUTES_AT: Final = 22
 FIRST_WITH_ZSTD: Final = 7
 """The version of Produce."""
 _ANY_AGE: Final = 2**63 - 1
+_ANY_SIZE: Final = 2**31 - 1
 _SHOWN: Final = 3
 _NO_TIMESTAMP: Final = -1
+_TOO_FAR: Final = "inflates beyond"
+"""How all codecs say that a batch passes its bound, and is not damaged."""
 
 
 class Batch(NamedTuple):
@@ -70,6 +74,20 @@ class RecordsRejected(BrokerError):
         self.code = error.code
         self.records = records
         """Which ones, counted from 0, and why."""
+
+
+class InflatesTooFar(MessageTooLarge):
+    """A batch becomes larger than we inflate any. Kafka has no such bound: so it is told of ours.
+
+    Attributes:
+        message: What to tell the producer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the batch inflates to more than the {MAX_INFLATED} bytes that the embedded broker"
+            " looks at, as the topic wants: send smaller batches"
+        )
 
 
 def stamps(topic: Topic) -> bool:
@@ -152,6 +170,7 @@ def accept(batch: Batch, partition: Partition, wall_ms: int) -> Batch:
         MessageTooLarge: It is larger than the topic allows, as it came or as it would be stored.
         InvalidRecord: The header contradicts itself, or says what only a broker may.
         RecordsRejected: Some records are not as the topic wants them.
+        InflatesTooFar: It is a small batch that becomes a huge one.
         UnknownServerError: It cannot be inflated.
     """
     topic = partition.topic
@@ -229,13 +248,17 @@ def _check_records(batch: Batch, partition: Partition, wall_ms: int) -> None:
 
 def _decode(batch: Batch) -> list[Record]:
     try:
-        reader = RecordReader(batch.data, check_crcs=False)
+        reader = RecordReader(batch.data, check_crcs=False, max_inflated=MAX_INFLATED)
         records = reader.read()
         if not reader.is_done:
             reader.read()  # stopped before the end: raises what it stopped at
     except CorruptRecord as problem:
-        raise UnknownServerError(str(problem)) from None
+        raise _not_inflated(problem) from None
     return records
+
+
+def _not_inflated(problem: CorruptRecord) -> BrokerError:
+    return InflatesTooFar() if _TOO_FAR in str(problem) else UnknownServerError(str(problem))
 
 
 def _bad_time(record: Record, header: BatchHeader, topic: Topic, wall_ms: int) -> str | None:
@@ -271,7 +294,7 @@ def _recompressed(batch: Batch, topic: Topic) -> Batch:
     try:
         records = decompress(Codec(header.codec), batch.data[HEADER_BYTES:], MAX_INFLATED)
     except CorruptRecord as problem:
-        raise UnknownServerError(str(problem)) from None
+        raise _not_inflated(problem) from None
     records = compress(Compression(target, None if level is None else int(level)), records)
     batch = _rewritten(header, header.attributes & ~CODEC_MASK | target, records)
     if len(batch.data) > topic.max_message_bytes:
@@ -288,3 +311,20 @@ def _rewritten(header: BatchHeader, attributes: int, records: Buffer) -> Batch:
     header = header._replace(crc=crc32c(data[CRC_FROM:]))
     HEADER.pack_into(data, 0, *header)
     return Batch(data, header)
+
+
+def first_records(data: memoryview, count: int) -> Batch | None:
+    """A batch of the first records of one that is in a log; None if that cannot be read."""
+    header = read_header(data)
+    builder = BatchBuilder(_ANY_SIZE)
+    try:
+        for record in _decode(Batch(data, header))[:count]:
+            builder.append(record.key, record.value, record.timestamp, record.headers)
+    except BrokerError:
+        return None
+    made = builder.finish(Compression(Codec(header.codec)), header.stamp)
+    new = read_header(made)
+    if not header.is_log_append_time:
+        return Batch(made, new)
+    new = new._replace(max_timestamp=header.max_timestamp)
+    return _rewritten(new, new.attributes | LOG_APPEND_TIME, made[HEADER_BYTES:])

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafka_aio.broker.log.batches import Batch, first_records
 from kafka_aio.broker.log.epochs import Epochs
 from kafka_aio.broker.log.producers import Producers
 from kafka_aio.broker.log.segment import EMPTY, Segment, Spare
@@ -189,11 +190,13 @@ class PartitionLog:
     def truncate(self, offset: int) -> None:
         """Go back: the log ends at `offset`, as after an unclean election.
 
-        Whole batches go: one that reaches beyond `offset` is lost as a whole.
+        Of a batch that reaches beyond `offset`, the records before it stay, in a batch of their
+        own; unless they cannot be read.
         """
         if offset >= self.end_offset:
             return
         offset = max(offset, self.start_offset)
+        kept = self._head_before(offset)
         segments = self._segments
         while segments and segments[-1].last_offset >= offset:
             segment = segments[-1]
@@ -205,7 +208,18 @@ class PartitionLog:
             segments.pop()  # nothing of it can be read
         self.end_offset = offset
         self.epochs.truncate(offset)
+        if kept is not None:
+            self.end_offset -= kept.header.record_count
+            self.append(kept.data, kept.header)
         self._recall_producers()
+
+    def _head_before(self, offset: int) -> Batch | None:
+        """The records before `offset` of the batch that has it in its midst, if there is one."""
+        if offset == self.start_offset:
+            return None  # nobody could read them
+        data = self.read(offset, max_bytes=0, at_least_one=True)
+        count = offset - read_header(data).base_offset if data else 0
+        return first_records(data, count) if count > 0 else None
 
     def _recall_producers(self) -> None:
         """Learn from the batches what the producers wrote: some of it is gone."""

@@ -8,7 +8,7 @@ producer that was replaced.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -121,5 +121,50 @@ class Producers:
         producer.batches.append(Written(first, last, base_offset, max_timestamp))
         producer.last_timestamp = max_timestamp
 
+    def forget(self, producer_id: int) -> None:
+        """Drop a producer, if it is there: it may go on at any sequence."""
+        self._by_id.pop(producer_id, None)
+
     def clear(self) -> None:
         self._by_id.clear()
+
+
+class Recent:
+    """The producers of all partitions, those who wrote last at the end: not too many nor too old.
+
+    Kafka goes by the timestamps of their records, and has no limit.
+    """
+
+    __slots__ = ("_most", "_seconds", "_wrote_at")
+
+    def __init__(self, most: int, seconds: float) -> None:
+        """None yet.
+
+        Args:
+            most: How many are remembered.
+            seconds: For how long after they wrote last.
+        """
+        self._most = most
+        self._seconds = seconds
+        self._wrote_at: OrderedDict[tuple[Producers, int], float] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Recent: {len(self._wrote_at)} producers of at most {self._most}>"
+
+    def wrote(self, producers: Producers, producer_id: int, *, now: float) -> None:
+        """A producer has written to a partition."""
+        key = producers, producer_id
+        self._wrote_at[key] = now
+        self._wrote_at.move_to_end(key)
+        if len(self._wrote_at) > self._most:
+            self._forget_oldest()
+
+    def forget_old(self, *, now: float) -> None:
+        """Forget those who have not written for long."""
+        wrote_at = self._wrote_at
+        while wrote_at and now - next(iter(wrote_at.values())) >= self._seconds:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        (producers, producer_id), _ = self._wrote_at.popitem(last=False)
+        producers.forget(producer_id)

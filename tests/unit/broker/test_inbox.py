@@ -69,6 +69,16 @@ def test_frames_that_come_byte_by_byte_are_whole() -> None:
     assert found == [b"one", b"", b"three"]
 
 
+@pytest.mark.parametrize("make_room", [True, False])
+def test_there_is_no_memory_before_anything_comes(make_room: bool) -> None:
+    inbox = Inbox(LIMIT)
+    before = capacity(inbox)
+
+    room = inbox.buffer(make_room=make_room)
+
+    assert (before, len(room)) == (0, FIRST)
+
+
 def test_memory_grows_with_what_has_come_and_not_with_what_is_promised() -> None:
     inbox = Inbox(LIMIT)
 

@@ -54,8 +54,8 @@ def use(sessions: NodeSessions, session_id: int, epoch: int, *, now: float) -> N
     plan(sessions, next_of(session_id, epoch), now=now)
 
 
-def sessions(slots: int = 2) -> NodeSessions:
-    return NodeSessions(slots, Random(0))
+def sessions(slots: int = 2, most: int = 100) -> NodeSessions:
+    return NodeSessions(slots, Random(0), most=most)
 
 
 def test_a_session_has_an_id_that_fits_the_wire() -> None:
@@ -195,6 +195,45 @@ def test_a_young_one_does_not() -> None:
     use(kept, session_id, 1, now=2 * MINUTE)
 
     assert begun(kept, 50, now=2 * MINUTE) == NO_SESSION
+
+
+# Partitions
+
+
+def test_those_of_a_node_read_only_so_many_partitions_together() -> None:
+    kept = sessions(9, most=10)
+
+    assert [begun(kept, 11), begun(kept, 6) > 0, begun(kept, 5)] == [NO_SESSION, True, NO_SESSION]
+    assert begun(kept, 4) != NO_SESSION
+
+
+def test_one_that_grows_too_much_ends() -> None:
+    kept = sessions(9, most=10)
+    session_id, other = begun(kept, 6), begun(kept, 4)
+    more = fetching(*(wants(each) for each in range(7)), session_id=session_id, session_epoch=1)
+
+    with pytest.raises(FetchSessionIdNotFound):
+        plan(kept, more)
+
+    assert kept.get(session_id) is None
+    assert kept.get(other) is not None
+    assert begun(kept, 6) != NO_SESSION
+
+
+def test_one_may_name_what_it_reads_when_there_is_no_room_for_more() -> None:
+    kept = sessions(9, most=10)
+    session_id = begun(kept, 10)
+    same = fetching(*(wants(each) for each in range(10)), session_id=session_id, session_epoch=1)
+
+    assert plan(kept, same).session is not None
+
+
+def test_as_many_go_as_make_room_for_the_partitions_of_a_new_one() -> None:
+    kept = sessions(9, most=10)
+    stale = [begun(kept, 3) for _ in range(3)]
+
+    assert begun(kept, 7, now=3 * MINUTE) != NO_SESSION
+    assert [kept.get(each) is None for each in stale] == [True, True, False]
 
 
 # Nodes

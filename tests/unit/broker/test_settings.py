@@ -83,4 +83,7 @@ def test_all_settings_but_the_bounds_of_memory_are_options_of_kafka() -> None:
     assert set(kafka_names()) - set(BROKER_OPTIONS) == {
         "memory.max.bytes",
         "memory.max.logs",
+        "memory.max.producers",
+        "memory.max.session.partitions",
+        "memory.max.state.bytes",
     }

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_aio.broker.state import State
 from kafka_aio.broker.topics.partitions import NOBODY, Partition
-from kafka_aio.errors import ReplicaNotAvailable, UnknownTopicOrPartition
+from kafka_aio.errors import LeaderNotAvailable, ReplicaNotAvailable, UnknownTopicOrPartition
 from tests.unit.broker.clusters import answer_to, made, send
 from tests.unit.broker.producing import batch, fetching, produce, wants
 
@@ -107,13 +107,20 @@ def test_a_leader_of_nothing_cannot_be_moved(topic: str, partition: int) -> None
         state.move_leader(topic, partition, 2)
 
 
-@pytest.mark.parametrize("node", [2, 3, 9])
-def test_only_a_replica_that_is_up_can_lead(node: int) -> None:
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        (2, "node 2 is stopped: it cannot lead t-0"),
+        (3, "node 3 has no replica of t-0; those that have are 1, 2"),
+        (9, "node 9 has no replica"),
+    ],
+)
+def test_only_a_replica_that_is_up_can_lead(node: int, text: str) -> None:
     state = made(3)
     state.topics.create("t", replicas=[(0, [1, 2])])
     state.node_down(2)
 
-    with pytest.raises(ReplicaNotAvailable, match=f"node {node}, t-0"):
+    with pytest.raises(ReplicaNotAvailable, match=text):
         state.move_leader("t", 0, node)
 
     assert leaders(state) == [1]
@@ -155,7 +162,7 @@ def test_what_nobody_leads_cannot_be_truncated() -> None:
     produce(state, batch())
     state.node_down(1)
 
-    with pytest.raises(ReplicaNotAvailable):
+    with pytest.raises(LeaderNotAvailable, match="nobody leads t-0: start node 1"):
         state.truncate("t", 0, 0)
 
     assert partitions(state)[0].log.end_offset == 1

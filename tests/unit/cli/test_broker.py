@@ -110,6 +110,8 @@ def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> Non
         (["-X", "num.partitons=3"], "num.partitions"),
         (["--topics", "orders:0"], "whole number"),
         (["--topics", "or ders"], "or ders"),
+        (["--topics", "a:3", "--topic", "a:2"], "--topic a is given twice: leave one out"),
+        (["--topics", "a,b,a"], "--topic a is given twice"),
         (["--port", "70000"], "give a port"),
         (["--sasl-mechanism", "PLAIN"], "--sasl-user"),
         (["--password-file", "x"], "--sasl-user"),

@@ -347,3 +347,34 @@ def test_a_protocol_can_be_changed_for_another_kind(play: Play) -> None:
 
     assert server.data == b"first"
     assert second.data == b"second"
+
+
+def test_one_who_pauses_while_it_reads_is_given_no_more_until_it_resumes(play: Play) -> None:
+    class Hesitant(BufferedRecorder):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.transport = transport
+
+        def buffer_updated(self, nbytes: int) -> None:
+            super().buffer_updated(nbytes)
+            assert isinstance(self.transport, asyncio.Transport)
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(0.001, self.resume, len(self.sizes))
+
+        def resume(self, count: int) -> None:
+            at_rest.append(len(self.sizes) == count)
+            assert isinstance(self.transport, asyncio.Transport)
+            self.transport.resume_reading()
+
+    at_rest: list[bool] = []
+
+    async def story() -> Hesitant:
+        async with connected(server=Hesitant) as (client, server):
+            client.transport.write(bytes(range(100)))
+            client.transport.close()
+            await server.lost.wait()
+            result: Hesitant = server
+            return result
+
+    assert play(story).data == bytes(range(100))
+    assert len(at_rest) >= 100 / 7
+    assert all(at_rest)

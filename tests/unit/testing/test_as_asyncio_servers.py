@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.unit.testing.recorder import HOST, Play, Recorder, connected
@@ -148,3 +149,20 @@ def test_streams_work(play: Play) -> None:
             return answer
 
     assert play(story) == b"ONE\nTWO\n"
+
+
+def test_streams_of_anyio_work(play: Play) -> None:
+    async def turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read())[::-1])
+        writer.close()
+        await writer.wait_closed()
+
+    async def story() -> bytes:
+        async with await asyncio.start_server(turn, HOST, 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with await anyio.connect_tcp(HOST, port) as stream:
+                await stream.send(b"x" * 300_000 + b"y")
+                await stream.send_eof()
+                return b"".join([piece async for piece in stream])
+
+    assert play(story) == b"y" + b"x" * 300_000

@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from kafka_aio import Admin
+from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.errors import StateError
 from kafka_aio.testing import DeadlockError, VirtualLoop, run
+from kafka_aio.testing.loop import TIME_LIMIT
 
 
 async def wait_for(event: asyncio.Event) -> None:
@@ -117,6 +120,47 @@ def test_one_who_asks_again_and_again_meets_the_limit_too() -> None:
 
     with pytest.raises(DeadlockError, match=r"the limit of 0\.01 virtual seconds is reached"):
         run(main(), time_limit=0.01)
+
+
+def test_a_client_that_is_open_does_not_wait_for_ever() -> None:
+    async def main() -> None:
+        async with EmbeddedBroker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers):
+            await wait_for(asyncio.Event())
+
+    with pytest.raises(DeadlockError) as caught:
+        run(main())
+
+    text = str(caught.value)
+    assert f"the limit of {TIME_LIMIT:.0f} virtual seconds is reached" in text
+    assert "time_limit" in text
+    assert f"{__file__}:{line_of(wait_for) + 1} in wait_for" in caught.value.tasks[0]
+    assert any(task.startswith("kafka_aio admin: metadata: ") for task in caught.value.tasks)
+
+
+def test_one_who_asks_again_and_again_meets_the_limit_soon() -> None:
+    turns = 0
+
+    async def main() -> None:
+        nonlocal turns
+        while True:  # that is the point
+            turns += 1
+            await asyncio.sleep(0)
+
+    with pytest.raises(DeadlockError, match="virtual seconds is reached"):
+        run(main())
+
+    assert turns < 1_000_000
+
+
+def test_large_numbers_are_readable() -> None:
+    async def main() -> None:
+        await asyncio.sleep(1_234_567.25)
+        await asyncio.sleep(9_000_000)
+
+    with pytest.raises(DeadlockError) as caught:
+        run(main(), time_limit=10_000_000)
+
+    assert str(caught.value).startswith("after 1234567.25 s: the limit of 10000000 virtual ")
 
 
 def test_an_error_is_not_hidden_by_a_connection_that_is_left_open() -> None:

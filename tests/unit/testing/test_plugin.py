@@ -74,6 +74,30 @@ def test_every_test_has_its_own_topic(tmp_path: Path) -> None:
     assert passed(run(tmp_path, test_it=TOPICS), 6)
 
 
+CLOSED = """
+seen = []
+
+def test_one(kafka_broker):
+    seen.append(kafka_broker)
+    kafka_broker.faults.drop("Produce")
+    kafka_broker.close()
+
+def test_two(kafka_broker, kafka_topic):
+    assert kafka_broker is not seen[0]
+    seen.append(kafka_broker)
+    kafka_broker.produce(kafka_topic, [b"one"])
+
+def test_three(kafka_broker, kafka_topic):
+    assert kafka_broker is seen[1]
+    assert len(kafka_broker.faults) == 0
+    kafka_broker.produce(kafka_topic, [b"one"])
+"""
+
+
+def test_after_a_test_that_closes_the_broker_there_is_another_one(tmp_path: Path) -> None:
+    assert passed(run(tmp_path, test_it=CLOSED), 3)
+
+
 def test_workers_of_xdist_do_not_share_a_broker(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     source = """

@@ -19,12 +19,12 @@ from kafka_aio.testing import DeadlockError, VirtualLoop, run
 from kafka_aio.testing.loop import START, WALL_START
 
 
-def test_an_hour_takes_no_time() -> None:
+def test_a_day_takes_no_time() -> None:
     before = time.monotonic()
     with VirtualLoop() as loop:
-        loop.run_until_complete(asyncio.sleep(1_000_000))
+        loop.run_until_complete(asyncio.sleep(86_400))
 
-    assert loop.time() == START + 1_000_000
+    assert loop.time() == START + 86_400
     assert time.monotonic() - before < 1_000
 
 

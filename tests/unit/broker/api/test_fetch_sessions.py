@@ -269,3 +269,24 @@ def test_a_topic_by_id_is_another_one_then() -> None:
     assert codes(consumer.fetch()) == [(0, 3)]
     state.topics.create("t", partitions=1)
     assert codes(consumer.fetch()) == [(0, 103)]
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_who_reads_too_many_partitions_is_answered_without_a_session(version: int) -> None:
+    state = made(topics={"t": 2}, memory_max_session_partitions=2)
+    consumer = Consumer(state, version)
+
+    answer = consumer.fetch(wants(0), wants(1), wants(2))
+
+    assert (answer.error_code, answer.session_id) == (0, 0)
+    assert [each.error_code for each in answer.responses[0].partitions] == [0, 0, 3]
+
+
+def test_a_session_that_comes_to_read_too_many_partitions_must_begin_anew() -> None:
+    state = made(topics={"t": 2}, memory_max_session_partitions=2)
+    consumer = Consumer(state)
+    consumer.fetch(wants(0), wants(1))
+
+    answer = consumer.fetch(wants(2))
+
+    assert (answer.error_code, answer.responses) == (70, [])

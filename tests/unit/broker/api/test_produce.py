@@ -284,6 +284,21 @@ def test_what_is_no_batch_fails_the_whole_request(records: Any, message: str) ->
     assert state.topics.by_name["t"].partitions[0].log.end_offset == 0
 
 
+def test_who_sends_a_small_batch_that_becomes_a_huge_one_is_told_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kafka_aio.broker.log.batches.MAX_INFLATED", 100_000)
+    state = made()
+    state.topics.create("t", partitions=1, configs={"compression.type": "lz4"})
+
+    answer = produce(state, batch(bytes(100_000), codec=Codec.GZIP), version=12)
+
+    assert answer.error_code == MessageTooLarge.code
+    assert answer.error_message is not None
+    assert "inflates to more than" in answer.error_message
+    assert state.topics.by_name["t"].partitions[0].log.end_offset == 0
+
+
 def test_a_null_instead_of_records_ends_the_connection() -> None:
     with pytest.raises(UnknownServerError):
         send(made(topics={"t": 1}), producing(None), version=9)

@@ -70,11 +70,11 @@ def test_a_fault_on_purpose_is_told() -> None:
 # DescribeProducers
 
 
-def described(state: Any, topic: str, *partitions: int, node: int = 1) -> Any:
+def described(state: Any, topic: str, *partitions: int, node: int = 1, now: float = 0.0) -> Any:
     request = DescribeProducersRequest(
         topics=[TopicRequest(name=topic, partition_indexes=list(partitions))]
     )
-    (answer,) = call(state, request, node=node).topics
+    (answer,) = call(state, request, node=node, now=now).topics
     assert answer.name == topic
     return answer.partitions
 
@@ -131,3 +131,37 @@ def test_a_name_that_cannot_be_is_refused() -> None:
 
     assert answer.error_code == 17
     assert "b@d" in answer.error_message
+
+
+# What is kept of them
+
+
+def known(state: Any, *, partition: int = 0, now: float = 0.0) -> list[int]:
+    [found] = described(state, "t", partition, now=now)
+    return [each.producer_id for each in found.active_producers]
+
+
+def test_only_so_many_are_remembered() -> None:
+    state = made(topics={"t": 2}, memory_max_producers=3)
+    for producer in range(5):
+        produce(state, idempotent(producer, 0, 0), partition=producer % 2)
+
+    assert (known(state), known(state, partition=1)) == ([2, 4], [3])
+
+
+def test_one_that_has_not_written_for_a_day_is_forgotten() -> None:
+    state = made(topics={"t": 1})
+    produce(state, idempotent(5, 0, 0))
+
+    assert known(state, now=86_399.0) == [5]
+    assert known(state, now=86_400.0) == []
+
+
+def test_who_was_forgotten_may_go_on_at_any_sequence() -> None:
+    state = made(topics={"t": 1}, producer_id_expiration_ms=1_000)
+    produce(state, idempotent(5, 0, 0))
+
+    gap = produce(state, idempotent(5, 0, 7), now=0.5)
+    later = produce(state, idempotent(5, 0, 7), now=1.0)
+
+    assert (gap.error_code, later.error_code) == (45, 0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -134,7 +135,6 @@ def test_a_fault_is_for_one_node_or_one_client(
         ({"topic": "orders", "partition": 1}, True),
         ({"topic": "orders", "partition": 2}, False),
         ({"topic": "other"}, False),
-        ({"group": "g"}, False),
     ],
 )
 def test_what_happens_to_a_whole_request_goes_by_what_it_names(
@@ -307,6 +307,47 @@ def test_what_is_no_error_is_a_mistake(faults: Faults, error: Any) -> None:
 def test_a_wrong_option_is_a_mistake(faults: Faults, options: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         faults.hold("Produce", **options)
+
+
+def test_a_misspelt_option_is_told_with_all_that_there_are(faults: Faults) -> None:
+    calls: list[tuple[str, Callable[..., object]]] = [
+        ("fail", partial(faults.fail, "Produce", 6)),
+        ("delay", partial(faults.delay, "Produce", 1)),
+        ("hold", partial(faults.hold, "Produce")),
+        ("disconnect", partial(faults.disconnect, "Produce")),
+        ("drop", partial(faults.drop, "Produce")),
+        ("throttle", partial(faults.throttle, "Produce", 1)),
+        ("garbage", partial(faults.garbage, "Produce")),
+        ("corrupt", partial(faults.corrupt, "orders")),
+    ]
+    for name, make in calls:
+        text = rf"faults\.{name}\(\) has no option 'topik': did you mean topic\? It takes topic, "
+        with pytest.raises(TypeError, match=text + ".*probability") as raised:
+            make(topik="orders")
+
+        assert ("when" in str(raised.value)) == (name in ("delay", "hold", "disconnect"))
+    assert len(faults) == 0
+
+
+def test_a_node_that_is_not_there_is_a_mistake(faults: Faults) -> None:
+    with pytest.raises(ConfigError, match="there is no node 3: they are 1, 2"):
+        faults.fail("Produce", 6, node=3)
+
+    assert len(faults) == 0
+
+
+def test_what_its_requests_do_not_name_is_a_mistake_that_says_what_they_do(faults: Faults) -> None:
+    text = "Metadata requests name no partition: .* told by is topic, node, client_id"
+    with pytest.raises(ConfigError, match=text):
+        faults.delay("Metadata", 1, topic="orders", partition=0)
+
+
+def test_what_has_options_is_a_topic_or_a_group(faults: Faults) -> None:
+    faults.fail("DescribeConfigs", 6, topic="orders")
+    faults.fail("DescribeConfigs", 6, group="g")
+
+    with pytest.raises(ConfigError, match="what DescribeConfigs is about is a topic or a group"):
+        faults.fail("DescribeConfigs", 6, topic="orders", group="g")
 
 
 def test_times_that_never_end_or_are_none_are_mistakes(faults: Faults) -> None:

@@ -41,6 +41,10 @@ OFFSETS = OffsetFetchRequestTopics(name="orders", partition_indexes=[1])
 GROUP = OffsetFetchRequestGroup(group_id="g", topics=[OFFSETS])
 
 
+def names(request: Request[Any], topic: str, partition: int | None, version: int = 9) -> bool:
+    return names_partition(request, topic, partition, version=version, names=NAMES)
+
+
 def produce(**topic: Any) -> ProduceRequest:
     data = TopicProduceData(**topic, partition_data=[PARTITION])
     return ProduceRequest(acks=1, timeout_ms=0, topic_data=[data])
@@ -64,10 +68,10 @@ def fetch(**topic: Any) -> FetchRequest:
     ids=lambda request: type(request).__name__,
 )
 def test_partitions_are_found_by_the_name_or_the_id_of_their_topic(request_: Request[Any]) -> None:
-    assert names_partition(request_, "orders", 1, names=NAMES)
-    assert names_partition(request_, "orders", None, names=NAMES)
-    assert not names_partition(request_, "orders", 2, names=NAMES)
-    assert not names_partition(request_, "other", 1, names=NAMES)
+    assert names(request_, "orders", 1)
+    assert names(request_, "orders", None)
+    assert not names(request_, "orders", 2)
+    assert not names(request_, "other", 1)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +84,22 @@ def test_partitions_are_found_by_the_name_or_the_id_of_their_topic(request_: Req
     ids=repr,
 )
 def test_who_names_a_topic_names_all_its_partitions(request_: Request[Any]) -> None:
-    assert names_partition(request_, "orders", 2, names=NAMES)
-    assert not names_partition(request_, "other", None, names=NAMES)
+    assert names(request_, "orders", 2)
+    assert not names(request_, "other", None)
 
 
-def test_who_asks_for_all_topics_names_none() -> None:
-    assert not names_partition(MetadataRequest(topics=None), "orders", None, names=NAMES)
+def test_who_asks_for_all_topics_names_each_that_there_is() -> None:
+    everything = MetadataRequest(topics=None)
+
+    assert names(everything, "orders", None)
+    assert names(everything, "orders", 2)
+    assert not names(everything, "orders", 3)
+    assert not names(everything, "missing", None)
+
+
+def test_an_empty_list_is_all_topics_in_the_first_version_of_metadata_alone() -> None:
+    assert names(MetadataRequest(topics=[]), "orders", None, version=0)
+    assert not names(MetadataRequest(topics=[]), "orders", None, version=1)
 
 
 @pytest.mark.parametrize(

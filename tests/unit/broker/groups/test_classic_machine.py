@@ -175,6 +175,7 @@ class Groups(RuleBasedStateMachine):
             self._pass(20.0)
 
         assert "g" not in self.state.groups.by_id
+        assert self.state.room.used == 0
         assert not self.sent, "somebody waits for ever"
 
     # How

@@ -121,9 +121,15 @@ class AnyOrder(RuleBasedStateMachine):
             assert found.target_epoch <= found.epoch
 
     def teardown(self) -> None:
-        """When all behave, and those that died have been missed, all is well soon."""
-        if not self.present:
-            return
+        """All is well soon if all behave; and nothing is left when all are gone for long."""
+        if self.present:
+            self._all_behave()
+        pass_time(self.state, now=self.now + 2_000.0)
+
+        assert self.state.room.used == 0
+
+    def _all_behave(self) -> None:
+        """Those that died are missed after some time."""
         for _ in range(6):
             self.now = settle(*self.present, now=self.now + 2.0, rounds=1)
         self.now = settle(*self.present, now=self.now, rounds=6)

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_aio.broker.log.batches import Batch, RecordsRejected, accept, batch_size, only_batch
+from kafka_aio.broker.log.batches import (
+    Batch,
+    InflatesTooFar,
+    RecordsRejected,
+    accept,
+    batch_size,
+    only_batch,
+)
 from kafka_aio.broker.topics.partitions import Partition
 from kafka_aio.errors import (
     BrokerError,
@@ -184,6 +191,19 @@ def test_a_payload_that_does_not_inflate_is_refused_where_it_must() -> None:
     assert accepted(damaged).data is damaged
     with pytest.raises(UnknownServerError, match="gzip"):
         accepted(damaged, partition(compression_type="lz4"))
+
+
+@pytest.mark.parametrize("codec", [each for each in Codec if each is not Codec.NONE])
+@pytest.mark.parametrize(
+    "configs", [{"compression_type": "uncompressed"}, {"cleanup_policy": "compact"}]
+)
+def test_a_small_batch_that_becomes_a_huge_one_is_refused_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch, codec: Codec, configs: dict[str, str]
+) -> None:
+    monkeypatch.setattr("kafka_aio.broker.log.batches.MAX_INFLATED", 1_000)
+
+    with pytest.raises(InflatesTooFar, match=r"more than the 1000 bytes that .* smaller batches"):
+        accepted(batch(b"x" * 2_000, codec=codec), partition(**configs))
 
 
 # Timestamps

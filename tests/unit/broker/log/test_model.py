@@ -48,7 +48,8 @@ class Model(RuleBasedStateMachine):
         self.log.truncate(offset)
 
         self.end = max(offset, self.start)
-        self.batches = [each for each in self.batches if each[-1][0] < self.end]
+        cut = ([(at, value) for at, value in each if at < self.end] for each in self.batches)
+        self.batches = [each for each in cut if each]
         self.lead()
 
     @rule(ahead=st.integers(0, 12))

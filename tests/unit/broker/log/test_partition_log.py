@@ -6,8 +6,10 @@ from kafka_aio.broker.log import PartitionLog
 from kafka_aio.broker.log.partition_log import NOTHING, SMALLEST_SEGMENT
 from kafka_aio.errors import OffsetOutOfRange
 from kafka_aio.records.batch import verify
+from kafka_aio.records.codec import RecordReader
 from kafka_aio.records.compression import Codec
-from tests.unit.broker.producing import batch, header_of, idempotent, patched, values, write
+from kafka_aio.records.layout import ProducerStamp
+from tests.unit.broker.producing import batch, idempotent, patched, values, write
 
 MANY = 2**30
 
@@ -193,14 +195,58 @@ def test_a_log_that_went_back_is_written_again_from_there() -> None:
     assert log.end_offset == 4
 
 
-def test_a_batch_that_reaches_beyond_the_new_end_is_lost() -> None:
+def test_of_a_batch_that_reaches_beyond_the_new_end_the_first_records_stay() -> None:
     log = begun(batch(b"a", b"b"), batch(b"c", b"d", b"e"))
 
     log.truncate(4)
     write(log, batch(b"f"))
 
-    assert read_all(log) == [b"a", b"b", b"f"]
-    assert [each.base_offset for each in map(header_of, log.batches())] == [0, 4]
+    assert read_all(log) == [b"a", b"b", b"c", b"d", b"f"]
+    assert [each.base_offset for each in verify(read(log, 0)) + verify(read(log, 2))] == [0, 2, 4]
+    assert log.size == sum(map(len, log.batches()))
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_batch_that_was_cut_is_as_it_was_but_for_its_end(codec: Codec) -> None:
+    stamp = ProducerStamp(7, 1, 20)
+    log = begun(batch(b"a"))
+    log.begin_epoch(3)
+    write(log, batch(b"b", b"c", b"d", timestamp=100, codec=codec, stamp=stamp))
+
+    log.truncate(3)
+    log.begin_epoch(4)
+
+    (header,) = verify(read(log, 1))
+    assert (header.base_offset, header.last_offset_delta, header.record_count) == (1, 1, 2)
+    assert (header.base_timestamp, header.max_timestamp, header.leader_epoch) == (100, 101, 3)
+    assert (header.stamp, header.codec) == (stamp, codec)
+    (producer,) = log.producers
+    assert producer.last_sequence == 21
+    first, second = RecordReader(read(log, 1)).read()
+    assert (first.key, first.value, first.timestamp) == (b"key", b"b", 100)
+    assert (second.offset, second.value, second.timestamp) == (2, b"c", 101)
+
+
+def test_a_batch_that_was_cut_keeps_the_time_at_which_it_came() -> None:
+    log = begun()
+    write(log, batch(b"a", b"b", timestamp=100), append_time=5_000)
+
+    log.truncate(1)
+
+    (header,) = verify(read(log, 0))
+    assert (header.is_log_append_time, header.max_timestamp) == (True, 5_000)
+    assert [record.timestamp for record in RecordReader(read(log, 0)).read()] == [5_000]
+
+
+def test_a_batch_that_cannot_be_read_is_lost_as_a_whole() -> None:
+    broken = bytearray(batch(b"a", b"b", codec=Codec.GZIP))
+    broken[70:80] = bytes(10)
+    log = begun(batch(b"first"), patched(memoryview(broken)))
+
+    log.truncate(2)
+
+    assert read_all(log) == [b"first"]
+    assert log.end_offset == 2
 
 
 def test_a_log_may_go_back_over_segments() -> None:

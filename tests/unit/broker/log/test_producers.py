@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_aio.broker.log.producers import Producers, Written
+from kafka_aio.broker.log.producers import Producers, Recent, Written
 from kafka_aio.errors import InvalidProducerEpoch, OutOfOrderSequenceNumber
 from kafka_aio.records.layout import BatchHeader
 from tests.unit.broker.producing import header_of, idempotent
@@ -140,3 +140,51 @@ def test_producers_do_not_disturb_each_other() -> None:
 
     assert partition.write(sent(1, producer=1)) is None
     assert [each.id for each in partition.producers] == [1, 2]
+
+
+# Recent ones of all partitions
+
+
+def wrote(recent: Recent, partition: Partition, producer: int, *, now: float = 0.0) -> None:
+    partition.producers.wrote(sent(0, producer=producer), 0, 0)
+    recent.wrote(partition.producers, producer, now=now)
+
+
+def ids(partition: Partition) -> list[int]:
+    return [each.id for each in partition.producers]
+
+
+def test_of_too_many_producers_the_one_that_wrote_first_is_forgotten() -> None:
+    recent, one, other = Recent(3, 60.0), Partition(), Partition()
+    wrote(recent, one, 1)
+    wrote(recent, other, 1)
+    wrote(recent, one, 2)
+    wrote(recent, one, 1)
+
+    wrote(recent, one, 3)
+
+    assert (ids(one), ids(other)) == ([1, 2, 3], [])
+
+
+def test_a_producer_that_has_not_written_for_long_is_forgotten() -> None:
+    recent, partition = Recent(9, 60.0), Partition()
+    wrote(recent, partition, 1, now=0.0)
+    wrote(recent, partition, 2, now=0.0)
+    wrote(recent, partition, 1, now=30.0)
+
+    recent.forget_old(now=59.0)
+    assert ids(partition) == [1, 2]
+    recent.forget_old(now=60.0)
+    assert ids(partition) == [1]
+    recent.forget_old(now=90.0)
+    assert ids(partition) == []
+
+
+def test_a_producer_may_be_gone_before_it_is_forgotten() -> None:
+    recent, partition = Recent(9, 60.0), Partition()
+    wrote(recent, partition, 1)
+    partition.producers.clear()
+
+    recent.forget_old(now=60.0)
+
+    assert ids(partition) == []
