@@ -37,14 +37,28 @@ if TYPE_CHECKING:
     from kafka_aio.errors import (
         AuthenticationError,
         BrokerError,
+        BufferFull,
         ConfigError,
         CorruptRecord,
+        DeliveryError,
         KafkaConnectionError,
         KafkaError,
         KafkaTimeoutError,
+        Persistence,
         ProtocolError,
+        RecordTooLarge,
+        SendManyError,
+        SerializationError,
         StateError,
         UnsupportedVersion,
+    )
+    from kafka_aio.producer import (
+        Deliveries,
+        Delivery,
+        Producer,
+        ProducerHealth,
+        ProducerRecord,
+        ProducerStatistics,
     )
     from kafka_aio.records.codec import CodecInfo, Record, codec_info
     from kafka_aio.types import (
@@ -69,6 +83,7 @@ __all__ = [
     "AuthenticationError",
     "BearerToken",
     "BrokerError",
+    "BufferFull",
     "ClientConfig",
     "ClusterDescription",
     "CodecInfo",
@@ -83,6 +98,9 @@ __all__ = [
     "ConsumerConfig",
     "ConsumerGroupMetadata",
     "CorruptRecord",
+    "Deliveries",
+    "Delivery",
+    "DeliveryError",
     "Feature",
     "KafkaConfigWarning",
     "KafkaConnectionError",
@@ -96,10 +114,18 @@ __all__ = [
     "OffsetAndTimestamp",
     "PartitionDescription",
     "PartitionInfo",
+    "Persistence",
+    "Producer",
     "ProducerConfig",
+    "ProducerHealth",
+    "ProducerRecord",
+    "ProducerStatistics",
     "ProtocolError",
     "Record",
     "RecordMetadata",
+    "RecordTooLarge",
+    "SendManyError",
+    "SerializationError",
     "StateError",
     "SubscriptionPattern",
     "TimestampType",
@@ -112,7 +138,7 @@ __all__ = [
     "errors",
 ]
 
-_HOMES = ("errors", "types", "records.codec", "config", "admin")
+_HOMES = ("errors", "types", "records.codec", "config", "admin", "producer")
 """Where to look for a name, what is imported soonest first."""
 
 

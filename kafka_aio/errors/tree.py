@@ -11,7 +11,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, TypeVar
+
+
+class Persistence(Enum):
+    """Whether a record that was not acknowledged is in the log nevertheless."""
+
+    NOT_PERSISTED = "not persisted"
+    """It was never sent, or the broker refused it: it may be sent again."""
+    POSSIBLY_PERSISTED = "possibly persisted"
+    """It was sent, and nobody knows what became of it: sent again, it may be there twice."""
+    PERSISTED = "persisted"
+    """It is in the log, although something went wrong afterwards."""
 
 
 class KafkaError(Exception):
@@ -19,9 +31,17 @@ class KafkaError(Exception):
 
     Attributes:
         indefinite: The request may have been carried out although it failed: it was on its way.
+        persistence: What is known of the record, where this is why one was not delivered.
     """
 
     indefinite: bool = False
+    persistence: Persistence | None = None
+
+    def __str__(self) -> str:
+        return super().__str__() + self._persistence_text()
+
+    def _persistence_text(self) -> str:
+        return "" if self.persistence is None else f" ({self.persistence.value})"
 
 
 E = TypeVar("E", bound=KafkaError)
@@ -53,6 +73,57 @@ class KafkaConnectionError(KafkaError, ConnectionError):
 
 class KafkaTimeoutError(KafkaError, TimeoutError):
     """A deadline passed: of a request, a delivery, or the wait for buffer room."""
+
+
+class BufferFull(KafkaError):
+    """There is no room for the record in the producer's buffer (buffer_memory) at the moment."""
+
+
+class SerializationError(KafkaError, ValueError):
+    """A key or value could not be turned into bytes, or bytes into one."""
+
+
+class RecordTooLarge(KafkaError, ValueError):
+    """A record is larger than one request may be (max_request_size), or than the whole buffer."""
+
+
+class DeliveryError(KafkaError):
+    """Records were not delivered.
+
+    Attributes:
+        count: How many.
+        by_partition: How many of each partition.
+        causes: Why: one error for each reason, the first ones.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        count: int = 0,
+        by_partition: Mapping[Any, int] | None = None,
+        causes: tuple[KafkaError, ...] = (),
+    ) -> None:
+        super().__init__(text)
+        self.count = count
+        self.by_partition = dict(by_partition or {})
+        self.causes = causes
+
+
+class SendManyError(DeliveryError):
+    """Some of the records of one `send_many` were not delivered, or not even accepted.
+
+    Attributes:
+        accepted: How many were accepted; the others were not sent.
+        failed: The error of each record that was accepted and not delivered, by its index.
+    """
+
+    def __init__(
+        self, text: str, *, accepted: int, failed: Mapping[int, KafkaError], **facts: Any
+    ) -> None:
+        super().__init__(text, **facts)
+        self.accepted = accepted
+        self.failed = failed
 
 
 class ProtocolError(KafkaError):
@@ -170,7 +241,8 @@ class BrokerError(KafkaError):
         place = f"{self.where}: " if self.where else ""
         said = f"; the broker says: {self.message}" if self.message else ""
         meaning = (type(self).__doc__ or type(self).__name__).partition("\n")[0].rstrip(".")
-        return f"{place}{meaning} ({self.name}, code {self.code}){said}"
+        known = self._persistence_text()
+        return f"{place}{meaning} ({self.name}, code {self.code}){said}{known}"
 
     def __reduce__(self) -> tuple[object, ...]:
         facts = {"where": self.where}

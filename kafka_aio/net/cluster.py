@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from math import inf
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 
@@ -200,14 +200,35 @@ class Cluster:
             )
             response = await connection.send(request, deadline=deadline, at_most=at_most)
         except (KafkaConnectionError, KafkaTimeoutError):
-            self.metadata.request_refresh()
-            self._refresher.wake()
+            self.request_refresh()
             raise
         now = self._loop.time()
         self._latency.observe(now - began_at)
         if connection.throttled_until > now:
             self._nodes.throttled(node, connection.throttled_until - now, now=now)
         return response
+
+    async def post(
+        self, node: int, request: Request[Any], *, at_most: int | None = None
+    ) -> None:
+        """Send a node what it does not answer: a Produce with acks=0.
+
+        Raises:
+            KafkaError: As `send`.
+        """
+        self._check()
+        deadline = self._loop.time() + self._request_timeout
+        connection = await self._connect(node, GENERAL, deadline)
+        await connection.post(request, deadline=deadline, at_most=at_most)
+
+    def is_connected(self, node: int) -> bool:
+        """Whether a request can be sent to a node without dialling it first."""
+        return self._links.get_nowait(node, GENERAL) is not None
+
+    def request_refresh(self) -> None:
+        """What is known of the cluster has proved wrong: look again soon."""
+        self.metadata.request_refresh()
+        self._refresher.wake()
 
     async def send_any(
         self, request: Request[R], *, timeout: float | None = None, at_most: int | None = None

@@ -188,13 +188,15 @@ class Connection(asyncio.BufferedProtocol):
         await self._wait_turn(request, deadline)
         return await self.exchange(request, version, deadline=deadline)
 
-    async def post(self, request: Request[Any], *, deadline: float) -> None:
+    async def post(
+        self, request: Request[Any], *, deadline: float, at_most: int | None = None
+    ) -> None:
         """Send what the broker does not answer: a Produce with acks=0.
 
         Raises:
             UnsupportedVersion, KafkaTimeoutError, KafkaConnectionError: As `send`.
         """
-        version = self.version_of(type(request))
+        version = self.version_of(type(request), at_most=at_most)
         await self._wait_turn(request, deadline)
         self._write(self._wire.post(request, version))
         if self._wire.in_flight == 0:

@@ -90,13 +90,19 @@ class Tasks:
         self._failure: BaseException | None = None
 
     def __repr__(self) -> str:
-        state = "failed" if self._failure else "closed" if self.is_closed else "open"
-        return f"<Tasks of the {self._client}: {len(self._running)} running, {state}>"
+        return f"<Tasks of the {self._client}: {len(self._running)} running, {self.state}>"
 
     @property
     def is_closed(self) -> bool:
         """Whether it was never started, is closing, has failed, or has ended."""
         return self._group is None or self._is_closing or self._failure is not None
+
+    @property
+    def state(self) -> str:
+        """In a word: "new", "open", "closed" or "failed"."""
+        if self._supervisor is None:
+            return "new"
+        return "failed" if self._failure else "closed" if self.is_closed else "open"
 
     async def start(self) -> None:
         """Open the group.

@@ -19,6 +19,25 @@ cdef extern from "_record.h":
     ctypedef struct Span "kaio_span":       # bytes that somebody else holds; size -1 is null
         const uint8_t *data
         Py_ssize_t size
+    ctypedef struct Column "kaio_column":   # byte strings in Arrow's layout
+        const int32_t *offsets32
+        const int64_t *offsets64
+        const uint8_t *data
+        const uint8_t *validity
+        Py_ssize_t start
+        Py_ssize_t size
+
+
+cdef class Held:
+    cdef Py_buffer view
+    cdef bint has_view
+
+
+cdef class Binary:
+    cdef Held _offsets, _data, _validity
+    cdef Column column
+    cdef Py_ssize_t rows
+    cdef Span span(self, Py_ssize_t row) noexcept
 
 
 cdef class BatchBuilder:

@@ -81,13 +81,6 @@ cdef extern from "_record.h" nogil:
     Py_ssize_t write_many "kaio_write_many" (
         Pen *, PyObject **, PyObject **, Py_ssize_t, Py_ssize_t, int64_t
     )
-    ctypedef struct Column "kaio_column":
-        const int32_t *offsets32
-        const int64_t *offsets64
-        const uint8_t *data
-        const uint8_t *validity
-        Py_ssize_t start
-        Py_ssize_t size
     ctypedef struct Times "kaio_times":
         const int64_t *data
         const uint8_t *validity
@@ -97,6 +90,10 @@ cdef extern from "_record.h" nogil:
     int64_t time_of "kaio_time" (const Times *, Py_ssize_t, int64_t)
     Py_ssize_t write_rows "kaio_write_rows" (
         Pen *, const Column *, const Column *, const Times *, Py_ssize_t, Py_ssize_t, int64_t
+    )
+    Py_ssize_t write_taken "kaio_write_taken" (
+        Pen *, const Column *, const Column *, const Times *, const int32_t *, Py_ssize_t,
+        Py_ssize_t, Py_ssize_t, int64_t
     )
     Damage take_header "kaio_take_header" (const uint8_t **, const uint8_t *, Span *, Span *)
     Damage parse_record "kaio_parse_record" (const uint8_t *, const uint8_t *, Parsed *)
@@ -443,6 +440,34 @@ cdef class BatchBuilder:
                 put_down(self, pen)
         return row
 
+    def append_taken(self, Rows rows not None, indices not None, Py_ssize_t start, Py_ssize_t stop, timestamp):
+        """Write the rows that the indices from `start` to `stop` name, while there is room.
+
+        These are int32. Returns the first place among them that was not written. `timestamp` is
+        for rows that have none.
+        """
+        cdef Held held = Held(indices)
+        cdef Py_ssize_t count = held.view.len // 4, at = start
+        cdef int64_t time = whole(timestamp)
+        cdef const int32_t *taken = <const int32_t *>held.view.buf
+        cdef Pen pen
+        if not 0 <= start <= stop <= count:
+            raise ValueError(f"indices {start} to {stop} of {count}")
+        while at < stop:
+            if not 0 <= taken[at] < rows.length:
+                raise ValueError(f"row {taken[at]} of {rows.length}")
+            if not append_row(self, rows, taken[at], time):
+                break
+            at += 1
+            if not rows.has_headers:
+                pen = pick_up(self)
+                at = write_taken(
+                    &pen, &rows.key.column, &rows.value.column, &rows.times, taken, rows.length,
+                    at, stop, time,
+                )
+                put_down(self, pen)
+        return at
+
     def finish(
         self,
         compression=UNCOMPRESSED,
@@ -551,8 +576,6 @@ cdef Memory encode_headers(headers):
 
 cdef class Held:
     """A buffer of somebody else's, held while this lives."""
-    cdef Py_buffer view
-    cdef bint has_view
 
     def __cinit__(self, source):
         if source is not None:
@@ -566,9 +589,6 @@ cdef class Held:
 
 cdef class Binary:
     """A binary column to read from; a column that is absent is all null."""
-    cdef Held _offsets, _data, _validity
-    cdef Column column
-    cdef Py_ssize_t rows
 
     def __cinit__(self, source, str what):
         if source is None:
@@ -590,7 +610,7 @@ cdef class Binary:
             self.column.validity = <const uint8_t *>self._validity.view.buf
             self.rows = min(self.rows, self._validity.view.len * 8 - self.column.start)
 
-    cdef inline Span span(self, Py_ssize_t row) noexcept:
+    cdef Span span(self, Py_ssize_t row) noexcept:
         """The row's bytes; size -1 where null, -2 where the offsets make no sense."""
         return column_span(&self.column, row)
 
@@ -623,6 +643,15 @@ cdef class Rows:
 
     def __len__(self):
         return self.length
+
+    def payload(self, Py_ssize_t row):
+        """The bytes of a row's key, value and headers."""
+        cdef Span headers = NO_HEADERS
+        if not 0 <= row < self.length:
+            raise IndexError(f"row {row} of {self.length}")
+        if self.has_headers:
+            headers = self.headers_span(row)
+        return span_payload(self.key.span(row)) + span_payload(self.value.span(row)) + headers.size
 
     cdef int _hold_times(self, column) except -1:
         self._times = Held(column.data)

@@ -198,8 +198,8 @@ KAIO_INLINE int kaio_write_usual(kaio_pen *pen, kaio_span value, int64_t timesta
 /* Write values, and keys unless these are NULL, while they are bytes and surely fit; returns the
  * first index not written. It runs no Python code, so the lists that hold them stay as they are.
  * A loop of its own without keys, where all about them is known when this is compiled. */
-static ptrdiff_t kaio_write_many(kaio_pen *pen, PyObject **values, PyObject **keys,
-                                 ptrdiff_t index, ptrdiff_t stop, int64_t timestamp) {
+static inline ptrdiff_t kaio_write_many(kaio_pen *pen, PyObject **values, PyObject **keys,
+                                        ptrdiff_t index, ptrdiff_t stop, int64_t timestamp) {
     static const uint8_t no_headers = 0;
     const kaio_span headers = {&no_headers, 1}, no_key = {NULL, -1};
     kaio_pen local = *pen;
@@ -265,10 +265,32 @@ KAIO_INLINE int64_t kaio_time(const kaio_times *times, ptrdiff_t row, int64_t ot
     return times->data[row + times->start];
 }
 
-/* Write rows without headers while they are sound and surely fit; returns the first not written. */
-static ptrdiff_t kaio_write_rows(kaio_pen *pen, const kaio_column *keys, const kaio_column *values,
-                                 const kaio_times *times, ptrdiff_t row, ptrdiff_t stop,
-                                 int64_t timestamp) {
+/* Rows that are taken here and there are not where the processor expects the next: it is told which
+ * one comes some rows later. */
+enum { KAIO_AHEAD = 8 };
+
+KAIO_INLINE void kaio_expect(const kaio_column *column, ptrdiff_t row) {
+#if defined(__GNUC__) || defined(__clang__)
+    uintptr_t at = (uintptr_t)column->data; /* no pointer: nobody has checked the offset yet */
+    row += column->start;
+    if (column->offsets32 != NULL)
+        at += (uintptr_t)column->offsets32[row];
+    else if (column->offsets64 != NULL)
+        at += (uintptr_t)column->offsets64[row];
+    __builtin_prefetch((const void *)at);
+    __builtin_prefetch((const void *)(at + 64));
+#else
+    (void)column, (void)row;
+#endif
+}
+
+/* Write rows without headers while they are sound and surely fit: those from `at` to `stop`, or
+ * where there are indices, those that the indices from `at` to `stop` name, of `length` rows.
+ * Returns the first place not written. */
+KAIO_INLINE ptrdiff_t kaio_write_some(kaio_pen *pen, const kaio_column *keys,
+                                      const kaio_column *values, const kaio_times *times,
+                                      const int32_t *indices, ptrdiff_t length, ptrdiff_t at,
+                                      ptrdiff_t stop, int64_t timestamp) {
     static const uint8_t no_headers = 0;
     const kaio_span headers = {&no_headers, 1};
     /* Copies: what is written are bytes, and bytes may be anything, to the compiler these too. */
@@ -276,16 +298,40 @@ static ptrdiff_t kaio_write_rows(kaio_pen *pen, const kaio_column *keys, const k
     const kaio_times time_column = *times;
     const int has_keys = keys->offsets32 != NULL || keys->offsets64 != NULL;
     kaio_pen local = *pen;
-    for (; row < stop; row++) {
-        kaio_span key, value = kaio_column_span(&value_column, row);
-        int64_t time = kaio_time(&time_column, row, timestamp);
+    for (; at < stop; at++) {
+        const ptrdiff_t row = indices == NULL ? at : indices[at];
+        kaio_span key, value;
+        int64_t time;
+        if (indices != NULL && (size_t)row >= (size_t)length) break;
+        if (indices != NULL && stop - at > KAIO_AHEAD) {
+            const ptrdiff_t later = indices[at + KAIO_AHEAD];
+            if ((size_t)later < (size_t)length) {
+                kaio_expect(&value_column, later);
+                if (has_keys) kaio_expect(&key_column, later);
+            }
+        }
+        value = kaio_column_span(&value_column, row);
+        time = kaio_time(&time_column, row, timestamp);
         if (!has_keys && kaio_write_usual(&local, value, time)) continue;
         key = kaio_column_span(&key_column, row);
         if (key.size < -1 || value.size < -1) break;
         if (!kaio_write(&local, key, value, headers, time)) break;
     }
     *pen = local;
-    return row;
+    return at;
+}
+
+static inline ptrdiff_t kaio_write_rows(kaio_pen *pen, const kaio_column *keys,
+                                        const kaio_column *values, const kaio_times *times,
+                                        ptrdiff_t row, ptrdiff_t stop, int64_t timestamp) {
+    return kaio_write_some(pen, keys, values, times, NULL, stop, row, stop, timestamp);
+}
+
+static inline ptrdiff_t kaio_write_taken(kaio_pen *pen, const kaio_column *keys,
+                                         const kaio_column *values, const kaio_times *times,
+                                         const int32_t *indices, ptrdiff_t length, ptrdiff_t at,
+                                         ptrdiff_t stop, int64_t timestamp) {
+    return kaio_write_some(pen, keys, values, times, indices, length, at, stop, timestamp);
 }
 
 /* -- parsing */

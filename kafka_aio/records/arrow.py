@@ -66,11 +66,44 @@ def to_rows(batch: pa.RecordBatch) -> Rows:
         raise ValueError(f"a column `value` is needed; there are {batch.schema.names}")
     return Rows(
         batch.num_rows,
-        _binary_column(batch, "value"),
-        _binary_column(batch, "key") if "key" in batch.schema.names else None,
+        binary_column(batch.column("value"), "value"),
+        binary_column(batch.column("key"), "key") if "key" in batch.schema.names else None,
         _timestamp_column(batch) if "timestamp" in batch.schema.names else None,
         _headers_column(batch),
     )
+
+
+def binary_column(array: pa.Array, name: str) -> BinaryColumn:
+    """A column of that name to read from, whatever kind of bytes or text it holds.
+
+    Raises:
+        ValueError: It holds neither.
+    """
+    kind = array.type
+    large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    if not (large or pa.types.is_binary(kind) or pa.types.is_string(kind)):
+        array = cast_column(array, pa.large_binary(), name)
+        large = True
+    validity, offsets, data = array.buffers()
+    return BinaryColumn(
+        offsets if offsets is not None and offsets.size else bytes(8 if large else 4),
+        data if data is not None else b"",
+        validity,
+        array.offset,
+        large,
+    )
+
+
+def cast_column(array: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+    """A column of that name as another type.
+
+    Raises:
+        ValueError: It cannot be.
+    """
+    try:
+        return array.cast(kind)
+    except pa.ArrowException as problem:
+        raise ValueError(f"column {name} is {array.type}: {problem}") from None
 
 
 def _buffer(data: Buffer | None) -> pa.Buffer | None:
@@ -100,26 +133,6 @@ def _headers_array(rows: int, column: HeadersColumn) -> pa.Array:
     )
 
 
-def _binary_column(batch: pa.RecordBatch, name: str) -> BinaryColumn:
-    return _as_binary_column(batch.column(name), name)
-
-
-def _as_binary_column(array: pa.Array, name: str) -> BinaryColumn:
-    kind = array.type
-    large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
-    if not (large or pa.types.is_binary(kind) or pa.types.is_string(kind)):
-        array = _cast(array, pa.large_binary(), name)
-        large = True
-    validity, offsets, data = array.buffers()
-    return BinaryColumn(
-        offsets if offsets is not None and offsets.size else bytes(8 if large else 4),
-        data if data is not None else b"",
-        validity,
-        array.offset,
-        large,
-    )
-
-
 def _timestamp_column(batch: pa.RecordBatch) -> TimestampColumn:
     array = batch.column("timestamp")
     if pa.types.is_timestamp(array.type):
@@ -128,7 +141,7 @@ def _timestamp_column(batch: pa.RecordBatch) -> TimestampColumn:
         floored = pc.floor_temporal(instants, unit="millisecond")
         array = floored.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
     elif array.type != pa.int64():
-        array = _cast(array, pa.int64(), "timestamp")
+        array = cast_column(array, pa.int64(), "timestamp")
     validity, data = array.buffers()
     return TimestampColumn(data if data is not None else b"", validity, array.offset)
 
@@ -152,15 +165,8 @@ def _headers_column(batch: pa.RecordBatch) -> HeadersColumn | None:
     validity, offsets = array.buffers()[:2]
     return HeadersColumn(
         offsets if offsets is not None and offsets.size else bytes(4),
-        _as_binary_column(pairs.field("key"), "headers.key"),
-        _as_binary_column(pairs.field("value"), "headers.value"),
+        binary_column(pairs.field("key"), "headers.key"),
+        binary_column(pairs.field("value"), "headers.value"),
         validity,
         array.offset,
     )
-
-
-def _cast(array: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
-    try:
-        return array.cast(kind)
-    except pa.ArrowException as problem:
-        raise ValueError(f"column {name} is {array.type}: {problem}") from None

@@ -160,14 +160,36 @@ class BatchBuilder:
         if not 0 <= start <= stop <= rows.length:
             raise ValueError(f"rows {start} to {stop} of {rows.length}")
         for row in range(start, stop):
-            key, value = rows.key(row), rows.value(row)
-            headers = rows.headers(row)
-            try:
-                if not self._add(key, value, headers, rows.time(row, timestamp)):
-                    return row
-            except ValueError as problem:
-                raise ValueError(f"row {row}: {problem}") from None
+            if not self._append_row(rows, row, timestamp):
+                return row
         return stop
+
+    def append_taken(
+        self, rows: Rows, indices: Buffer, start: int, stop: int, timestamp: int
+    ) -> int:
+        """Write the rows that the indices from `start` to `stop` name, while there is room.
+
+        These are int32. Returns the first place among them that was not written. `timestamp` is
+        for rows that have none.
+        """
+        data = memoryview(indices).cast("B")
+        taken = data[: len(data) // 4 * 4].cast("i")
+        if not 0 <= start <= stop <= len(taken):
+            raise ValueError(f"indices {start} to {stop} of {len(taken)}")
+        for at in range(start, stop):
+            if not 0 <= taken[at] < rows.length:
+                raise ValueError(f"row {taken[at]} of {rows.length}")
+            if not self._append_row(rows, taken[at], timestamp):
+                return at
+        return stop
+
+    def _append_row(self, rows: Rows, row: int, timestamp: int) -> bool:
+        key, value = rows.key(row), rows.value(row)
+        headers = rows.headers(row)
+        try:
+            return self._add(key, value, headers, rows.time(row, timestamp))
+        except ValueError as problem:
+            raise ValueError(f"row {row}: {problem}") from None
 
     def finish(
         self,
@@ -296,6 +318,12 @@ class Rows:
         is_short = len(self._header_offsets) < stop + 1 or _bits(column.validity, stop) < stop
         if column.start < 0 or is_short:
             raise ValueError(f"column headers is shorter than {self._length} rows")
+
+    def payload(self, row: int) -> int:
+        """The bytes of a row's key, value and headers."""
+        if not 0 <= row < self._length:
+            raise IndexError(f"row {row} of {self._length}")
+        return len(self.key(row) or b"") + len(self.value(row) or b"") + len(self.headers(row))
 
     def key(self, row: int) -> memoryview | None:
         return self._key(row, f"row {row}: its offsets lie outside of the column's data")

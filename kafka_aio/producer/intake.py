@@ -1,0 +1,304 @@
+"""How a record gets into the accumulator: past the user's code, metadata and memory.
+
+    interceptors -> serializers -> [wait for metadata] -> partitioner -> append -> [wait for memory]
+
+There is no await between the append and the return: a call that is cancelled has done all of it or
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kafka_aio.errors import (
+    BufferFull,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    RecordTooLarge,
+    StateError,
+    for_code,
+)
+from kafka_aio.net import clock
+from kafka_aio.net.cluster import Cluster
+from kafka_aio.net.tasks import Tasks
+from kafka_aio.producer.accumulator import Accumulator
+from kafka_aio.producer.delivery import Delivery, OpenTopic
+from kafka_aio.producer.record import ProducerRecord
+from kafka_aio.producer.sender import Sender
+from kafka_aio.producer.user_code import UserCode
+from kafka_aio.records.layout import checked_headers
+
+if TYPE_CHECKING:
+    from kafka_aio.config import ProducerConfig
+
+T = TypeVar("T")
+
+_BESIDES: Final = 128
+"""More bytes than a batch of one record has besides its key, value and headers."""
+
+
+class Intake:
+    """Accepts records, until it is closed."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        cluster: Cluster,
+        sender: Sender,
+        accumulator: Accumulator[asyncio.Event],
+        user_code: UserCode,
+        config: ProducerConfig,
+    ) -> None:
+        self._tasks = tasks
+        self._cluster = cluster
+        self._sender = sender
+        self._accumulator = accumulator
+        self._memory = accumulator.memory
+        self._user_code = user_code
+        self.is_plain = user_code.is_absent
+        self.ignores_keys = config.partitioner_ignore_keys
+        self._max_block = config.max_block_ms / 1000
+        self._max_request_size = config.max_request_size
+        self._loop = asyncio.get_running_loop()
+        self._rng: random.Random = clock.rng()
+        self._wall_time: Callable[[], float] = clock.wall_clock()
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"<Intake: {'closed' if self._is_closed else 'open'}, {self._memory!r}>"
+
+    def close(self) -> None:
+        """Accept nothing from now on; who waits to be accepted is refused."""
+        self._is_closed = True
+        self._accumulator.close_all()
+        self._sender.call_all_waiters()
+
+    def check(self) -> None:
+        """Whether records are accepted here and now.
+
+        Raises:
+            StateError: They are not: it says why.
+            KafkaError: What ended the client.
+        """
+        self._tasks.check()
+        if self._is_closed:
+            raise StateError("the producer is closed: make a new one")
+
+    async def accept(self, record: ProducerRecord) -> Delivery:
+        """Have a record accepted, after what it has to wait for: metadata, memory.
+
+        Raises:
+            KafkaTimeoutError: There was no room or no such topic within max_block_ms.
+            RecordTooLarge, SerializationError, TypeError, ValueError: It cannot be sent.
+            StateError: The producer is not open.
+        """
+        self.check()
+        deadline = self._loop.time() + self._max_block
+        record = self.prepared(record)
+        open_topic = self.topic_nowait(record.topic, record.partition)
+        if open_topic is None:
+            open_topic = await self.wait_topic(record.topic, record.partition, deadline=deadline)
+        delivery = self.append(open_topic, record)
+        if delivery is not None:
+            return delivery
+        retry = partial(self.append, open_topic, record)
+        return await self.wait_room(retry, record.topic, self._size(record), deadline=deadline)
+
+    def accept_quickly(self, record: ProducerRecord) -> Delivery | None:
+        """Append a record that is bytes to a batch that is open; None where that cannot be."""
+        open_topic = self._accumulator.topics.get(record.topic) if self.is_plain else None
+        if open_topic is None:
+            return None
+        _, value, key, partition, timestamp, headers = record
+        return open_topic.append(key, value, timestamp, self._wall_time(), headers, partition)
+
+    def accept_nowait(self, record: ProducerRecord) -> Delivery:
+        """Have a record accepted at once.
+
+        Raises:
+            BufferFull: Something has to be waited for.
+            KafkaError: As `accept`.
+        """
+        self.check()
+        record = self.prepared(record)
+        open_topic = self.topic_nowait(record.topic, record.partition)
+        if open_topic is None:
+            raise BufferFull(
+                f"too little is known of topic {record.topic!r} yet: first `await"
+                " producer.partitions_for(topic)`, or use submit()"
+            )
+        delivery = self.append(open_topic, record)
+        if delivery is None:
+            raise BufferFull(
+                f"{self._memory.limit - self._memory.free} of {self._memory.limit} bytes"
+                f" (buffer_memory) are taken, and {len(self._memory)} calls wait: use submit()"
+            )
+        return delivery
+
+    def prepared(self, record: ProducerRecord) -> ProducerRecord:
+        """Through interceptors and serializers, and with headers that can be read twice."""
+        if not self.is_plain:
+            record = self._user_code.serialized(self._user_code.intercepted(record))
+        if record.headers is not None:
+            record = record._replace(headers=checked_headers(record.headers))
+        return record
+
+    def topic_nowait(self, topic: str, partition: int | None) -> OpenTopic | None:
+        """Where records of a topic are appended; None where too little is known of it."""
+        metadata = self._cluster.metadata
+        count = metadata.partition_count(topic)
+        if count is None or (partition is not None and partition >= count):
+            return None
+        return self._accumulator.topic(topic, count)
+
+    async def wait_topic(
+        self, topic: str, partition: int | None = None, *, deadline: float | None = None
+    ) -> OpenTopic:
+        """The same, once enough is known.
+
+        Raises:
+            KafkaTimeoutError: It is not in time.
+            BrokerError: It will not be: the broker refuses the topic.
+        """
+        if partition is not None and partition < 0:
+            raise ValueError(f"partition {partition} of topic {topic!r}: there is none below 0")
+        metadata = self._cluster.metadata
+        if deadline is None:
+            deadline = self._loop.time() + self._max_block
+        while True:
+            found = self.topic_nowait(topic, partition)
+            if found is not None:
+                return found
+            left = deadline - self._loop.time()
+            if left <= 0:
+                raise KafkaTimeoutError(self._why_unknown(topic, partition))
+            code = metadata.topic_error(topic)
+            if code and not (error := for_code(code, where=f"topic {topic!r}")).retriable:
+                metadata.unwant([topic])
+                raise error
+            try:
+                await self._cluster.refresh([topic], timeout=left)
+            except KafkaConnectionError as error:
+                raise KafkaTimeoutError(
+                    f"{self._why_unknown(topic, partition)}: {error}"
+                ) from error
+
+    def _why_unknown(self, topic: str, partition: int | None) -> str:
+        count = self._cluster.metadata.partition_count(topic)
+        within = f"within {self._max_block:g} s (max_block_ms)"
+        if count is not None:
+            return f"topic {topic!r} has {count} partitions, and no partition {partition} {within}"
+        code = self._cluster.metadata.topic_error(topic)
+        said = f": {for_code(code)}" if code else ""
+        return (
+            f"topic {topic!r} was not found {within}{said}; create it, or check its name and that"
+            " the broker creates topics by itself"
+        )
+
+    def append(
+        self,
+        open_topic: OpenTopic,
+        record: ProducerRecord,
+        ticket: asyncio.Event | None = None,
+    ) -> Delivery | None:
+        """Append a record, to a new batch if need be. None where there is no memory for that."""
+        record = self._user_code.placed(record, open_topic.partitions)
+        topic, value, key, partition, timestamp, headers = record
+        if partition is None and key is not None and not open_topic.ignores_keys:
+            partition = open_topic.partition_of(key)
+        now = self._wall_time()
+        while True:
+            delivery = open_topic.append(key, value, timestamp, now, headers, partition)
+            if delivery is not None:
+                self._user_code.watch(delivery)
+                return delivery
+            if not self.make_room(topic, partition, self._size(record), ticket):
+                return None
+
+    def make_room(
+        self, topic: str, partition: int | None, size: int, ticket: asyncio.Event | None = None
+    ) -> bool:
+        """Have a batch open for a record of that size; False where there is no memory for it."""
+        now = self._loop.time()
+        if self._cluster.metadata.want([topic], now=now):
+            self._cluster.request_refresh()
+        has_room = self._accumulator.make_room(
+            topic, partition, size, now=now, chance=self._rng.random(), ticket=ticket
+        )
+        self._sender.wake()  # a batch is full, or the first one open, or memory is short
+        return has_room
+
+    def _size(self, record: ProducerRecord) -> int:
+        """More bytes than it takes as a batch of its own."""
+        size = sum(memoryview(part).nbytes for part in (record.key, record.value) if part)
+        for name, data in checked_headers(record.headers or ()):
+            size += len(name.encode()) + len(data or b"") + 10
+        return self.checked_size(size, record.topic)
+
+    def checked_size(self, payload: int, topic: str) -> int:
+        """More bytes than a batch of one record takes, whose key, value and headers are given.
+
+        Raises:
+            RecordTooLarge: It cannot be sent at all.
+        """
+        size = payload + _BESIDES
+        for limit, option in (
+            (self._max_request_size, "max_request_size"),
+            (self._memory.limit, "buffer_memory"),
+        ):
+            if size > limit:
+                raise RecordTooLarge(
+                    f"a record of {payload} bytes for topic {topic!r}: {option} is {limit}"
+                )
+        return size
+
+    async def wait_room(
+        self,
+        attempt: Callable[[asyncio.Event], T | None],
+        topic: str,
+        size: int,
+        *,
+        deadline: float | None = None,
+    ) -> T:
+        """Try again once there is memory, until that gives something: first come, first served.
+
+        Args:
+            attempt: Gets the ticket that holds our place.
+            topic: For the error.
+            size: More bytes than the record takes that is first to be written.
+            deadline: Until when; max_block_ms from now if not given.
+
+        Raises:
+            KafkaTimeoutError: There is none in time.
+        """
+        if deadline is None:
+            deadline = self._loop.time() + self._max_block
+        ticket = asyncio.Event()
+        self._memory.wait(ticket, size)
+        try:
+            async with asyncio.timeout_at(deadline):
+                while True:
+                    await ticket.wait()
+                    ticket.clear()
+                    self.check()
+                    found = attempt(ticket)
+                    if found is not None:
+                        return found
+                    self._memory.wait(ticket, size)
+        except KafkaError:
+            raise
+        except TimeoutError:
+            raise KafkaTimeoutError(
+                f"topic {topic!r}: no room for a record of {size} bytes within"
+                f" {self._max_block:g} s (max_block_ms): all {self._memory.limit} bytes"
+                f" (buffer_memory) are taken by records that are not acknowledged"
+                f"{self._sender.trouble() and ', because ' + self._sender.trouble()}"
+            ) from None
+        finally:
+            self._memory.leave(ticket)
+            self._sender.call_waiters()

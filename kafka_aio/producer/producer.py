@@ -1,0 +1,460 @@
+"""`Producer`: sends records, and tells when they are delivered."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from math import inf
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar
+
+from kafka_aio.config import ProducerConfig
+from kafka_aio.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    StateError,
+)
+from kafka_aio.net import clock
+from kafka_aio.net.clock import seconds
+from kafka_aio.net.cluster import Cluster
+from kafka_aio.net.tasks import Tasks
+from kafka_aio.producer.accumulator import Accumulator, Choice
+from kafka_aio.producer.deliveries import Deliveries
+from kafka_aio.producer.delivery import Delivery, OpenTopic
+from kafka_aio.producer.failures import Failures
+from kafka_aio.producer.intake import Intake
+from kafka_aio.producer.many import Many
+from kafka_aio.producer.memory import Memory
+from kafka_aio.producer.partitioner import RoundRobin
+from kafka_aio.producer.record import ProducerRecord
+from kafka_aio.producer.sender import Sender
+from kafka_aio.producer.user_code import UserCode
+from kafka_aio.producer.values import ProducerHealth, ProducerStatistics
+from kafka_aio.records.layout import Headers
+from kafka_aio.types import PartitionInfo, RecordMetadata
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_NOT_STARTED: Final = "the producer was not started: use it in `async with`, or await start()"
+
+
+class Producer(Generic[K, V]):
+    """Sends records to Kafka.
+
+        async with Producer(bootstrap_servers="localhost:9092") as producer:
+            metadata = await producer.send("orders", b"value", key=b"key")
+
+    `send` returns when the record is acknowledged. `submit` returns when it is accepted into the
+    buffer, and gives a `Delivery` to await later; a record that was accepted is delivered even if
+    the call is cancelled. What was not delivered, and nobody awaited, is raised at the end of
+    `async with`.
+    """
+
+    def __init__(self, config: ProducerConfig | None = None, /, **options: Any) -> None:
+        """Take the configuration; nothing is connected yet.
+
+        Args:
+            config: All options.
+            options: Or some of them, by name: `bootstrap_servers="localhost:9092"`.
+
+        Raises:
+            ConfigError: An option is unknown, wrong, or contradicts another.
+            TypeError: Both are given, or the first is no ProducerConfig.
+        """
+        if config is not None and options:
+            raise TypeError(
+                "give a ProducerConfig or options, not both; config.replace() changes one"
+            )
+        if not isinstance(config, ProducerConfig | None):
+            raise TypeError(
+                f"give a ProducerConfig, not {type(config).__name__}, or options by their names:"
+                " Producer(bootstrap_servers=...)"
+            )
+        self._config = config if config is not None else ProducerConfig.from_options(options)
+        self._open: dict[str, OpenTopic] = {}  # where a record that is bytes may be appended
+        self._tasks: Tasks | None = None
+        self._failures = Failures()
+
+    @classmethod
+    def from_kafka(cls, options: Mapping[str, Any]) -> Self:
+        """From Kafka's own names: `{"bootstrap.servers": "localhost:9092", "linger.ms": 5}`.
+
+        Raises:
+            ConfigError: As `ProducerConfig.from_kafka`.
+        """
+        return cls(ProducerConfig.from_kafka(options))
+
+    def __repr__(self) -> str:
+        where = ",".join(self._config.bootstrap_servers)
+        return f"<Producer to {where}: {self._state()}>"
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.aclose()
+        except KafkaError as failure:
+            if error is None:
+                raise
+            error.add_note(str(failure))  # what was raised inside comes first
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        tasks: Tasks | None = getattr(self, "_tasks", None)
+        if tasks is None or tasks.is_closed:
+            return
+        text = f"{self!r} was not closed: use `async with`, or what it has buffered may be lost"
+        tasks.stop()
+        warn(text, ResourceWarning, source=self)
+
+    async def start(self, *, timeout: float | None = None) -> None:
+        """Connect to the cluster; `async with` does it too.
+
+        Args:
+            timeout: Seconds; socket_connection_setup_timeout_ms and a little if not given.
+
+        Raises:
+            StateError: It was started before.
+            AuthenticationError: One side does not accept the other.
+            ProtocolError: None of the addresses is that of a broker that we can speak with.
+            KafkaConnectionError: None could be reached; names every address, and why.
+        """
+        if self._tasks is not None:
+            raise StateError("the producer was started before; make a new one")
+        tasks = Tasks("producer")
+        self._make(tasks)
+        self._tasks = tasks
+        try:
+            await tasks.start()
+            await self._cluster.start(timeout=timeout)
+            tasks.spawn(self._sender.run, name="sender")
+        except BaseException:
+            await tasks.aclose()
+            raise
+
+    def _make(self, tasks: Tasks) -> None:
+        config = self._config
+        self._loop = asyncio.get_running_loop()
+        self._wall_time = clock.wall_clock()
+        user_code = UserCode(
+            key_serializer=config.key_serializer,
+            value_serializer=config.value_serializer,
+            partitioner=_partitioner_of(config),
+            interceptors=config.interceptors,
+        )
+        self._cluster = Cluster(
+            config,
+            tasks,
+            max_in_flight=config.max_in_flight_requests_per_connection,
+        )
+        self._accumulator: Accumulator[asyncio.Event] = Accumulator(
+            batch_size=config.batch_size,
+            linger=config.linger_ms / 1000,
+            delivery_timeout=config.delivery_timeout_ms / 1000,
+            memory=Memory(config.buffer_memory),
+            loop=user_code,
+            leader_of=self._cluster.metadata.leader,
+            choice=_choice_of(config),
+            in_order=config.max_in_flight_requests_per_connection == 1,
+        )
+        self._sender = Sender(self._cluster, tasks, self._accumulator, self._failures, config)
+        self._intake = Intake(
+            tasks, self._cluster, self._sender, self._accumulator, user_code, config
+        )
+        if user_code.is_absent:
+            self._open = self._accumulator.topics
+
+    async def aclose(self, timeout: float | None = None) -> None:
+        """Deliver what was accepted, and close all connections. The second call does nothing.
+
+        Args:
+            timeout: Seconds to wait for deliveries; then those left are given up. Without it, each
+                has its delivery_timeout_ms. 0 gives all of them up at once.
+
+        Raises:
+            DeliveryError: Records were not delivered, and nobody awaited them.
+            StateError: It belongs to another loop.
+        """
+        if self._tasks is None:
+            return
+        tasks = self._tasks
+        try:
+            if tasks.state == "open":
+                tasks.check()
+                await self._deliver_all(seconds(timeout, inf))
+        finally:
+            await tasks.aclose()
+        if error := self._failures.unseen():
+            raise error
+
+    async def _deliver_all(self, timeout: float) -> None:
+        """Wait for all that was accepted, and let nothing else in."""
+        self._intake.close()
+        try:
+            if timeout > 0:
+                await self._sender.wait_flushed(until=self._loop.time() + timeout)
+        except KafkaError:
+            pass  # it has failed meanwhile: the outcomes say so
+        except TimeoutError:
+            pass
+
+    # Sending.
+
+    async def send(
+        self,
+        topic: str,
+        value: V | None = None,
+        *,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordMetadata:
+        """Send a record, and wait until it is acknowledged.
+
+        Cancelled before the record was accepted into the buffer, it sends nothing; afterwards the
+        record is delivered all the same.
+
+        Args:
+            topic: Where it goes.
+            value: Bytes, or what value_serializer takes; None is a tombstone.
+            key: Bytes, or what key_serializer takes; records of a key stay in order.
+            partition: Where in the topic it goes; without it, by the key, or by load.
+            timestamp: Milliseconds since 1970; now, if not given.
+            headers: Pairs of a str and bytes.
+
+        Returns:
+            Where the record is.
+
+        Raises:
+            KafkaError: It was not delivered: `persistence` says what is known of it.
+            KafkaTimeoutError: There was no room or no such topic within max_block_ms.
+            RecordTooLarge: It is larger than max_request_size.
+            TypeError, ValueError: It cannot be sent like this.
+        """
+        if (found := self._open.get(topic)) is not None:
+            delivery = found.append(key, value, timestamp, self._wall_time(), headers, partition)
+            if delivery is not None:
+                return await delivery
+        self._check()
+        record = ProducerRecord(topic, value, key, partition, timestamp, headers)
+        return await (await self._intake.accept(record))
+
+    def submit(
+        self,
+        topic: str,
+        value: V | None = None,
+        *,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers | None = None,
+    ) -> Awaitable[Delivery]:
+        """Have a record accepted into the buffer: to be awaited, as `await producer.submit(...)`.
+
+        It waits while the buffer is full, first come first served. Arguments as for `send`.
+
+        Returns:
+            Awaited, a `Delivery`: await that for the record's place, or its error.
+
+        Raises:
+            KafkaTimeoutError, RecordTooLarge, TypeError, ValueError: As `send`.
+        """
+        if (found := self._open.get(topic)) is not None:
+            accepted = found.submit(key, value, timestamp, self._wall_time(), headers, partition)
+            if accepted is not None:
+                return accepted
+        return self._submit(ProducerRecord(topic, value, key, partition, timestamp, headers))
+
+    async def _submit(self, record: ProducerRecord) -> Delivery:
+        """Where there is something to wait for: at least for the loop to have its turn.
+
+        Calls that never wait would starve the Sender, and the user's other tasks.
+        """
+        self._check()
+        await asyncio.sleep(0)
+        return await self._intake.accept(record)
+
+    def submit_nowait(
+        self,
+        topic: str,
+        value: V | None = None,
+        *,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """Have a record accepted into the buffer at once, or not at all. Arguments as for `send`.
+
+        Raises:
+            BufferFull: There is no room, or nothing is known of the topic yet.
+            RecordTooLarge, TypeError, ValueError: As `send`.
+        """
+        self._check()
+        return self._intake.accept_nowait(
+            ProducerRecord(topic, value, key, partition, timestamp, headers)
+        )
+
+    async def send_many(
+        self,
+        topic: str | None,
+        records: Iterable[Any],
+        *,
+        keys: Iterable[K | None] | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+    ) -> Deliveries:
+        """Send many records, and wait until all of them are acknowledged.
+
+            await producer.send_many("orders", [b"one", b"two"])
+            await producer.send_many(None, [ProducerRecord("orders", b"one", headers=...)])
+            await producer.send_many("orders", table)       # Arrow: columns value, key, ...
+
+        Args:
+            topic: Where they go; None where each of them says.
+            records: A list of values is the quickest; or any values, `ProducerRecord`s, or an Arrow
+                table or record batch with a column `value`, and `key`, `headers`, `partition`,
+                `timestamp`, `topic` where there are.
+            keys: As many keys, for values.
+            partition: For all that name none.
+            timestamp: For all that name none; now, if not given.
+
+        Returns:
+            Where they are: `deliveries[index].result()`.
+
+        Raises:
+            SendManyError: Some were not delivered, or not accepted: it says which, and why.
+            TypeError, ValueError: The first cannot be sent like this.
+        """
+        return await (
+            await self.submit_many(
+                topic, records, keys=keys, partition=partition, timestamp=timestamp
+            )
+        )
+
+    async def submit_many(
+        self,
+        topic: str | None,
+        records: Iterable[Any],
+        *,
+        keys: Iterable[K | None] | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+    ) -> Deliveries:
+        """Have many records accepted into the buffer. Arguments as for `send_many`.
+
+        Cancelled, it has accepted the first ones: a note on the error says how many.
+
+        Returns:
+            Their deliveries: to be awaited, all together or one by one.
+
+        Raises:
+            SendManyError: Some were not accepted: it says how many were, and why.
+            TypeError, ValueError: The first cannot be sent like this.
+        """
+        self._check()
+        many = Many(self._intake, topic, partition=partition, timestamp=timestamp)
+        return await many.submit(records, keys)
+
+    async def flush(self, *, timeout: float | None = None) -> None:
+        """Send all that was accepted without lingering, and wait until it is settled.
+
+        Whether it was delivered is up to each `Delivery`.
+
+        Raises:
+            KafkaTimeoutError: The time is over; without `timeout`, each record has its own.
+        """
+        self._check()
+        until = self._loop.time() + seconds(timeout, inf)
+        try:
+            await self._sender.wait_flushed(until=until)
+        except KafkaError:
+            raise
+        except TimeoutError:
+            raise KafkaTimeoutError(
+                f"flush: {len(self._accumulator.incomplete)} batches are not settled after"
+                f" {timeout} s"
+            ) from None
+
+    async def partitions_for(
+        self, topic: str, *, timeout: float | None = None
+    ) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, in order.
+
+        Raises:
+            KafkaTimeoutError: There is no such topic within the time, or max_block_ms.
+        """
+        self._check()
+        deadline = self._loop.time() + seconds(timeout, self._config.max_block_ms / 1000)
+        await self._intake.wait_topic(topic, deadline=deadline)
+        found = self._cluster.metadata.partitions(topic)
+        assert found is not None
+        return found
+
+    # What it is doing.
+
+    def statistics(self) -> ProducerStatistics:
+        """What it has done so far, and what it has to do."""
+        if self._tasks is None:
+            return ProducerStatistics(0, 0, 0, 0, 0, 0, 0)
+        memory = self._accumulator.memory
+        return ProducerStatistics(
+            delivered=self._sender.delivered,
+            failed=self._failures.records,
+            retried=self._sender.retried,
+            batches=len(self._accumulator.incomplete),
+            buffered_bytes=memory.limit - memory.free,
+            waiting=len(memory),
+            in_flight=self._sender.in_flight,
+        )
+
+    def health(self) -> ProducerHealth:
+        """Whether it gets its records delivered: for probes."""
+        state = self._state()
+        if state != "open":
+            return ProducerHealth(False, state, f"the producer is {state}")
+        reason = self._sender.trouble()
+        return ProducerHealth(not reason, state, reason)
+
+    def _state(self) -> str:
+        if self._tasks is None:
+            return "new"
+        return self._tasks.state
+
+    def _check(self) -> None:
+        if self._tasks is None:
+            raise StateError(_NOT_STARTED)
+        self._intake.check()
+
+
+def _partitioner_of(config: ProducerConfig) -> Callable[[ProducerRecord, int], int] | None:
+    """A partitioner that sees each record; None where keys and load decide."""
+    if config.partitioner == "roundrobin":
+        by_topic: defaultdict[str, RoundRobin] = defaultdict(RoundRobin)
+
+        def in_turn(record: ProducerRecord, partitions: int) -> int:
+            turns = by_topic[record.topic]
+            turns.update(range(partitions))
+            return turns.next()
+
+        return in_turn
+    return config.partitioner if callable(config.partitioner) else None
+
+
+def _choice_of(config: ProducerConfig) -> Choice:
+    timeout_ms = config.partitioner_availability_timeout_ms
+    return Choice(
+        ignore_keys=config.partitioner_ignore_keys,
+        adaptive=config.partitioner_adaptive_partitioning_enable,
+        availability_timeout=timeout_ms / 1000 if timeout_ms else inf,
+    )
