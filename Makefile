@@ -128,11 +128,11 @@ sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: m
 
 ## -- showing ---------------------------------------------------------------------------------------------------------
 
-.PHONY: demo bench bench-codec bench-protocol bench-net bench-broker dist
+.PHONY: demo bench bench-codec bench-protocol bench-net bench-broker bench-produce dist
 demo: build                    ## see it work: sets itself up and ends by itself
 	@$(PY) examples/demo.py
 
-bench: bench-codec bench-protocol bench-net bench-broker ## all benchmarks, beside the peers
+bench: bench-codec bench-protocol bench-net bench-broker bench-produce ## all benchmarks, beside the peers
 
 bench-codec: build $(STAMPS)/test ## record batches: ratios to aiokafka, in benchmarks/results/codec.json
 	$(PY) -m benchmarks.codec
@@ -145,6 +145,9 @@ bench-net: build $(STAMPS)/test ## frames over a connection: ratios to a bare as
 
 bench-broker: setup            ## the embedded broker: MB/s and its CPU, and confluent-kafka on it and on Kafka, in benchmarks/results/broker.json
 	$(PY) -m benchmarks.broker
+
+bench-produce: setup           ## producing to a real Kafka: ratios to confluent-kafka, aiokafka and kafka-python, in benchmarks/results/produce.json
+	$(PY) -m benchmarks.produce
 
 dist: $(STAMPS)/test           ## sdist and wheel in dist/
 	rm -rf dist

@@ -26,6 +26,8 @@ from benchmarks import broker_process, ratio
 from benchmarks.broker_confluent import confluent_rows
 from benchmarks.broker_process import HOST, Served
 from benchmarks.ratio import Row
+from kafka_aio.cli.bench import ceiling
+from kafka_aio.cli.bench.ceiling import IN_FLIGHT, batch, request
 from kafka_aio.config import AdminConfig
 from kafka_aio.net.connection import Connection, Limits, Traffic
 from kafka_aio.net.dial import Dialer
@@ -44,16 +46,13 @@ from kafka_aio.protocol.messages.fetch import (
     PartitionData,
 )
 from kafka_aio.protocol.messages.produce import (
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
-    TopicProduceData,
     TopicProduceResponse,
 )
 from kafka_aio.protocol.messages.transactions import InitProducerIdRequest
 from kafka_aio.protocol.schema import Request, schema_of
-from kafka_aio.records.codec import BatchBuilder
 from kafka_aio.records.layout import ProducerStamp
 
 KIB = 1 << 10
@@ -61,14 +60,13 @@ MIB = 1 << 20
 RECORDS = 63
 """Values of 1 KiB in a batch of 64 KiB."""
 PARTITIONS = 6
-IN_FLIGHT = 5
 REQUESTS = 1_800
 ROUNDS = 5
 GOAL = 300.0
 """Megabytes of records a second."""
 FETCHES = {"fetch, up to 1 MiB": MIB, "fetch, up to 50 MiB": 50 * MIB}
-VERSION = 12
-"""The last one of both APIs in which topics have names."""
+VERSION = ceiling.LAST_WITH_NAMES
+"""Of Fetch too it is the last one in which topics have names."""
 WRITTEN, READ = "written", "read"
 RETAINED = 16 * MIB
 """Of each partition: its log is full, and drops what is old, before the first round ends."""
@@ -87,14 +85,8 @@ def cores() -> tuple[int | None, int | None]:
     return (found[0], found[1]) if len(found) > 1 else (None, None)
 
 
-def batch(stamp: ProducerStamp) -> bytes:
-    builder = BatchBuilder(2 * 64 * KIB)
-    builder.append_many(VALUES, int(time.time() * 1000))
-    return bytes(builder.finish(stamp=stamp))
-
-
 VALUES = [random.Random(number).randbytes(KIB) for number in range(RECORDS)]
-BATCH = batch(ProducerStamp())
+BATCH = batch((VALUES, None), 2 * 64 * KIB).data
 
 
 class Result(NamedTuple):
@@ -108,14 +100,8 @@ class Result(NamedTuple):
 # -- what is sent
 
 
-def produce(topic: str, partition: int, records: bytes, acks: int) -> ProduceRequest:
-    data = PartitionProduceData(index=partition, records=records)
-    topic_data = TopicProduceData(name=topic, partition_data=[data])
-    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[topic_data])
-
-
 def writes(topic: str, acks: int, count: int) -> list[ProduceRequest]:
-    return [produce(topic, number % PARTITIONS, BATCH, acks) for number in range(count)]
+    return [request(topic, {number % PARTITIONS: BATCH}, acks=acks) for number in range(count)]
 
 
 def idempotent_writes(producer_id: int, count: int) -> list[ProduceRequest]:
@@ -123,8 +109,9 @@ def idempotent_writes(producer_id: int, count: int) -> list[ProduceRequest]:
     made = []
     for number in range(count):
         turn, partition = divmod(number, PARTITIONS)
-        records = batch(ProducerStamp(producer_id, 0, turn * RECORDS))
-        made.append(produce(WRITTEN, partition, records, -1))
+        stamp = ProducerStamp(producer_id, 0, turn * RECORDS)
+        stamped = batch((VALUES, None), 2 * 64 * KIB, stamp=stamp)
+        made.append(request(WRITTEN, {partition: stamped.data}, acks=-1))
     return made
 
 
@@ -212,14 +199,11 @@ async def dial(port: int) -> Connection:
 async def write(connection: Connection, requests: list[ProduceRequest]) -> int:
     """Send them, five at a time. Returns how many records they were."""
     deadline = asyncio.get_running_loop().time() + 300
-    waiting = iter(requests)
 
-    async def ask() -> None:
-        for request in waiting:
-            response = await connection.send(request, deadline=deadline, at_most=VERSION)
-            assert response.responses[0].partition_responses[0].error_code == 0, response
+    async def ask(asked: ProduceRequest) -> ProduceResponse:
+        return await connection.send(asked, deadline=deadline, at_most=VERSION)
 
-    await asyncio.gather(*(ask() for _ in range(IN_FLIGHT)))
+    await ceiling.write(ask, iter(requests))
     return len(requests) * RECORDS
 
 

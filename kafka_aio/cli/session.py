@@ -104,6 +104,7 @@ async def _command(given: argparse.Namespace, config: AdminConfig) -> Report:
     def left() -> float:
         return max(1.0, deadline - loop.time())  # who connects in the last moment may still speak
 
+    given.client_config = config  # for a command that starts clients of its own
     async with await _connected(config) as admin:
         report: Report = await given.run(given, admin, left)
     return report

@@ -1,0 +1,62 @@
+"""aiokafka: `send` and its futures, `send_batch`, `send_and_wait`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
+
+from aiokafka import AIOKafkaProducer
+
+from benchmarks.peers import python_options
+from kafka_aio.cli.bench import workloads
+from kafka_aio.cli.bench.work import Chunk, Work
+
+
+@asynccontextmanager
+async def producer(work: Work) -> AsyncIterator[AIOKafkaProducer]:
+    made = AIOKafkaProducer(max_batch_size=work.load.batch_size, **python_options(work))
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+async def submit(work: Work) -> None:
+    async with producer(work) as aio:
+        await workloads.submit(work, aio.send)
+
+
+async def many(work: Work) -> None:
+    turns = count()
+
+    async def send(rows: Chunk) -> None:
+        """Fill batches, one for each partition in turn, and wait for all of them."""
+        values, keys = rows
+        futures = []
+        at = 0
+        while at < len(values):
+            batch = aio.create_batch()
+            while at < len(values):
+                key = None if keys is None else keys[at]
+                if batch.append(key=key, value=values[at], timestamp=None) is None:
+                    break
+                at += 1
+            partition = next(turns) % work.load.partitions
+            futures.append(await aio.send_batch(batch, work.topic, partition=partition))
+        for future in futures:
+            await future
+
+    async with producer(work) as aio:
+        await workloads.many(work, send, lambda *rows: rows)
+
+
+async def tasks(work: Work) -> None:
+    async with producer(work) as aio:
+        await workloads.tasks(work, aio.send_and_wait)
+
+
+async def latency(work: Work) -> None:
+    async with producer(work) as aio:
+        await workloads.latency(work, aio.send_and_wait)

@@ -1,0 +1,137 @@
+"""confluent-kafka: `produce` with a callback, `produce_batch`, the AIO producer, `flush`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.aio import AIOProducer
+
+from benchmarks.peers import is_sasl, is_tls, revealed, settings
+from kafka_aio.cli.bench import workloads
+from kafka_aio.cli.bench.work import Run, Work
+from kafka_aio.cli.bench.workloads import CALL, CHUNK, blocking_latency
+from kafka_aio.config import ProducerConfig
+
+WAITING = 200_000
+"""So many records may wait: the queue has room for them, and is never empty."""
+PATIENCE = 60
+
+
+def options(work: Work) -> dict[str, Any]:
+    config, load = settings(work), work.load
+    found: dict[str, Any] = {
+        "bootstrap.servers": ",".join(config.bootstrap_servers),
+        "client.id": config.client_id,
+        "security.protocol": config.security_protocol,
+        "acks": load.acks,
+        "enable.idempotence": load.acks == "all",
+        "linger.ms": load.linger_ms,
+        "batch.size": load.batch_size,
+        "compression.type": load.codec,
+        "partitioner": "murmur2_random",
+        "queue.buffering.max.messages": 2 * WAITING,
+    }
+    if is_tls(config):
+        found |= tls_options(config)
+    if is_sasl(config):
+        found["sasl.mechanism"] = config.sasl_mechanism
+        found["sasl.username"] = config.sasl_username
+        found["sasl.password"] = revealed(config.sasl_password)
+    return found
+
+
+def tls_options(config: ProducerConfig) -> dict[str, Any]:
+    """PEM alone: of librdkafka's other stores nothing is known here."""
+    if {config.ssl_truststore_type, config.ssl_keystore_type} - {None, "PEM"}:
+        raise ValueError("its adapter knows PEM alone")
+    found = {
+        "ssl.ca.location": config.ssl_truststore_location,
+        "ssl.ca.pem": config.ssl_truststore_certificates,
+        "ssl.certificate.location": config.ssl_keystore_location,
+        "ssl.key.location": config.ssl_keystore_location,
+        "ssl.certificate.pem": config.ssl_keystore_certificate_chain,
+        "ssl.key.pem": config.ssl_keystore_key,
+        "ssl.key.password": config.ssl_key_password,
+        "ssl.endpoint.identification.algorithm": config.ssl_endpoint_identification_algorithm
+        or "none",
+    }
+    return {name: revealed(value) for name, value in found.items() if value is not None}
+
+
+def submit(work: Work) -> None:
+    producer, topic = Producer(options(work)), work.topic
+    for run in work.runs():
+        on_delivery = reporter(run)
+        for values, keys in run.chunks(CHUNK):
+            if keys is None:
+                for value in values:
+                    producer.produce(topic, value, on_delivery=on_delivery)
+            else:
+                for value, key in zip(values, keys, strict=True):
+                    producer.produce(topic, value, key, on_delivery=on_delivery)
+            wait_for_room(producer)
+        finish(run, producer)
+
+
+def many(work: Work) -> None:
+    producer = Producer(options(work) | {"delivery.report.only.error": True})
+    for run in work.runs():
+        on_delivery = reporter(run)
+        for values, keys in run.chunks(CALL):
+            if keys is None:
+                messages: list[dict[str, Any]] = [{"value": value} for value in values]
+            else:
+                pairs = zip(values, keys, strict=True)
+                messages = [{"value": value, "key": key} for value, key in pairs]
+            taken = producer.produce_batch(work.topic, messages, on_delivery=on_delivery)
+            if taken < len(messages):
+                run.failed("not taken", len(messages) - taken)
+            wait_for_room(producer)
+        finish(run, producer)
+
+
+def reporter(run: Run) -> Callable[[object, object], None]:
+    def on_delivery(error: object, _: object) -> None:
+        if error is not None:
+            run.failed(error)
+
+    return on_delivery
+
+
+def wait_for_room(producer: Producer) -> None:
+    producer.poll(0)
+    while len(producer) > WAITING:
+        producer.poll(0.01)
+
+
+def finish(run: Run, producer: Producer) -> None:
+    left = producer.flush(PATIENCE)
+    if left:
+        run.failed("not delivered in time", left)
+
+
+def latency(work: Work) -> None:
+    producer = Producer(options(work))
+    failures: list[Any] = []
+
+    def on_delivery(error: Any, _: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    def send(topic: str, value: bytes, key: bytes | None) -> None:
+        producer.produce(topic, value, key, on_delivery=on_delivery)
+        if producer.flush(PATIENCE) or failures:
+            raise RuntimeError(f"not delivered: {failures}")
+
+    blocking_latency(work, send)
+
+
+async def tasks(work: Work) -> None:
+    async with AIOProducer(options(work)) as producer:
+
+        async def send(topic: str, value: bytes, key: bytes | None) -> None:
+            await (await producer.produce(topic, value=value, key=key))
+
+        await workloads.tasks(work, send)

@@ -1,0 +1,108 @@
+"""`kafka-aio bench` with its processes, on the embedded broker: that it works, not how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_aio.broker import BrokerThread
+from kafka_aio.cli.bench import clients, rounds
+from tests.unit.cli.shell import call
+
+QUICK = ("--warm-up", "0", "--repetitions", "1", "--json")
+
+
+@pytest.fixture
+def thread() -> Iterator[BrokerThread]:
+    with BrokerThread(topics={"mine": 2}, nodes=2) as started:
+        yield started
+
+
+def test_clients_take_turns_and_leave_no_topic_behind(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("aiokafka")
+    words = ("bench", "produce", "-b", thread.bootstrap_servers, "--records", "300", *QUICK)
+    outcome = call(capsys, *words, "--keys", "--partitions", "3", "--peers", "aiokafka")
+    listed = call(capsys, "topics", "list", "-b", thread.bootstrap_servers, "--json")
+
+    assert outcome.code == 0, outcome.err
+    rows = outcome.document["clients"]
+    assert [row["name"] for row in rows] == ["kafka-aio", "ceiling", "aiokafka"]
+    for row in rows:
+        assert row["errors"] == []
+        assert row["repetitions"] == 1
+        assert row["records_per_second"] > 0
+        assert row["cpu_seconds_per_million"] > 0
+        assert row["stall_seconds"] is not None
+    assert rows[2]["ratio"]["records_per_second"] > 0
+    assert [topic["name"] for topic in listed.document["topics"]] == ["mine"]
+
+
+@pytest.mark.parametrize("path", ["many", "arrow"])
+def test_many_records_go_into_one_call(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    words = ("bench", "produce", "-b", thread.bootstrap_servers, "--records", "300", *QUICK)
+    outcome = call(capsys, *words, "--path", path, "--keys", "--no-ceiling")
+
+    assert outcome.code == 0, outcome.err
+    (ours,) = outcome.document["clients"]
+    assert ours["errors"] == []
+    assert ours["records_per_second"] > 0
+
+
+@pytest.mark.parametrize("command", ["tasks", "latency"])
+def test_latencies_are_of_every_record(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    words = ["bench", command, "-b", thread.bootstrap_servers, "--topic", "mine", *QUICK]
+    words += ["--records", "50", *(["--tasks", "10"] if command == "tasks" else [])]
+    outcome = call(capsys, *words)
+
+    assert outcome.code == 0, outcome.err
+    ours = outcome.document["clients"][0]
+    assert 0 < ours["latency_seconds"]["p50"] <= ours["latency_seconds"]["p999"] < 60
+    assert outcome.document["workload"]["kind"] == command
+
+
+def test_who_cannot_do_it_is_left_out_and_who_fails_is_an_error(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unable = clients.Client("unable", "kafka_aio.cli.bench.plan")
+    broken = clients.Client("broken", "kafka_aio.cli.bench.missing")
+    monkeypatch.setattr("kafka_aio.cli.bench.peers", lambda wanted: ([unable, broken], ["note"]))
+    words = ("bench", "produce", "-b", thread.bootstrap_servers, "--records", "10", *QUICK)
+    outcome = call(capsys, *words, "--peers")
+
+    assert outcome.code == 1
+    assert [row["name"] for row in outcome.document["clients"]] == [
+        "kafka-aio",
+        "ceiling",
+        "broken",
+    ]
+    assert "kafka-aio: info: note" in outcome.err
+    assert "error: broken: ModuleNotFoundError" in outcome.err
+
+
+def test_a_process_that_ends_without_a_word_is_an_error(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "WORKER", "kafka_aio.no_such_module")
+    words = ("bench", "produce", "-b", thread.bootstrap_servers, "--records", "10", *QUICK)
+    outcome = call(capsys, *words, "--no-ceiling")
+
+    assert outcome.code == 1
+    assert "its process has ended" in outcome.err
+    assert "no_such_module" in outcome.err
+
+
+def test_a_topic_that_is_not_there_is_an_error(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("bench", "produce", "-b", thread.bootstrap_servers, "--topic", "absent", *QUICK)
+    outcome = call(capsys, *words)
+
+    assert outcome.code == 1
+    assert "absent" in outcome.err

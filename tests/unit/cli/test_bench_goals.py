@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from benchmarks.produce import CASES, Case, Found, Goal, verdict, verdicts
+from kafka_aio.cli.bench.clients import CEILING, OURS, Client
+from kafka_aio.cli.bench.plan import Workload
+from kafka_aio.cli.bench.summary import Summary
+
+PEER, OTHER = "confluent-kafka", "aiokafka"
+
+
+def summary(name: str, rate: float | None, cpu: float | None, p99: float = 0.01) -> Summary:
+    client = {OURS.name: OURS, CEILING.name: CEILING}.get(name, Client(name, "m"))
+    latency = {"p50": p99 / 2, "p99": p99, "p999": p99}
+    return Summary(client=client, repetitions=1, rate=rate, cpu=cpu, latency=latency)
+
+
+def row_of(*found: Summary) -> Found:
+    return {"row": {each.client.name: each for each in found}}
+
+
+def case(*goals: Goal) -> Case:
+    return Case("row", Workload(), (), goals)
+
+
+def test_a_goal_is_reached_by_the_ratio_of_the_rates() -> None:
+    goal = Goal(2, (PEER,))
+    found = row_of(
+        summary(OURS.name, 200, 1), summary(PEER, 100, 1), summary(CEILING.name, 900, 0.1)
+    )
+    row = verdict(case(goal), goal, found)
+
+    assert row is not None
+    assert (row.ratio, row.goal, row.reached, row.unit) == (2.0, 2, True, "records/s")
+
+
+def test_the_best_of_several_peers_counts() -> None:
+    goal = Goal(2, (PEER, OTHER))
+    found = row_of(summary(OURS.name, 200, 1), summary(PEER, 90, 1), summary(OTHER, 150, 1))
+    row = verdict(case(goal), goal, found)
+
+    assert row is not None
+    assert (row.peer_name, row.peer, row.reached) == (OTHER, 150, False)
+
+
+def test_less_time_and_less_cpu_are_better() -> None:
+    cpu, p99 = Goal(3, (PEER,), "cpu"), Goal(3, (PEER,), "p99")
+    found = row_of(summary(OURS.name, 1, 1.0, 0.010), summary(PEER, 1, 4.0, 0.020))
+    by_cpu, by_time = verdict(case(cpu), cpu, found), verdict(case(p99), p99, found)
+
+    assert by_cpu is not None
+    assert (by_cpu.ratio, by_cpu.reached) == (4.0, True)
+    assert by_time is not None
+    assert (by_time.ratio, by_time.reached) == (2.0, False)
+
+
+def test_where_the_broker_is_full_a_goal_is_judged_on_cpu() -> None:
+    goal = Goal(4, (PEER,))
+    ours, peer = summary(OURS.name, 250, 0.5), summary(PEER, 100, 3.0)
+    at_limit = verdict(case(goal), goal, row_of(ours, peer, summary(CEILING.name, 400, 0.1)))
+    below = verdict(case(goal), goal, row_of(ours, peer, summary(CEILING.name, 399, 0.1)))
+
+    assert at_limit is not None
+    assert (at_limit.unit, at_limit.reached) == ("records/s", False)
+    assert below is not None
+    assert (below.unit, below.ratio, below.reached) == ("CPU s/M", 6.0, True)
+    assert below.name == "row (the broker is full)"
+
+
+def test_a_goal_may_be_a_figure_of_another_row() -> None:
+    goal = Goal(0.8, (OURS.name,), row="other")
+    found = {
+        "row": {OURS.name: summary(OURS.name, 70, 1)},
+        "other": {OURS.name: summary(OURS.name, 100, 1)},
+    }
+    row = verdict(case(goal), goal, found)
+
+    assert row is not None
+    assert (row.ratio, row.reached) == (0.7, False)
+    assert row.peer_name == "kafka-aio, other"
+
+
+def test_without_a_figure_there_is_no_verdict() -> None:
+    goal = Goal(2, (PEER,))
+    rows, unknown = verdicts(
+        [case(goal)], row_of(summary(OURS.name, 1, 1), summary(PEER, None, None))
+    )
+
+    assert rows == []
+    assert unknown == ["row, records/s: confluent-kafka"]
+
+
+def test_every_goal_is_about_somebody_who_takes_part() -> None:
+    taking_part = {each.name: {OURS.name, *each.peers} for each in CASES}
+
+    assert len(taking_part) == len(CASES) == 10
+    for each in CASES:
+        assert each.goals
+        for goal in each.goals:
+            assert set(goal.than) <= taking_part[goal.row or each.name]
