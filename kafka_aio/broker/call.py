@@ -17,7 +17,7 @@ from kafka_aio.errors import (
 from kafka_aio.protocol.schema import NO_UUID, Request, Uuid, response_of, schema_of
 
 if TYPE_CHECKING:
-    from kafka_aio.broker.faults.rules import Fail
+    from kafka_aio.broker.faults.rules import Fail, When
     from kafka_aio.broker.security.login import Login
     from kafka_aio.broker.state import State
     from kafka_aio.broker.topics.topics import Partition, Topic
@@ -115,8 +115,17 @@ class Call:
         Raises:
             BrokerError: As the fault says.
         """
-        for fault in self._failures:
+        for fault in self._failures():
             fault.check(self, topic=topic, partition=partition, group=group)
+
+    def check_faults_after(self, topic: str, partition: int) -> None:
+        """As `check_faults`, for a partition where the request was carried out.
+
+        Raises:
+            BrokerError: As the fault says.
+        """
+        for fault in self._failures("after"):
+            fault.check(self, topic=topic, partition=partition, group="")
 
     def check_faults_in_group(self, topic: str, partition: int, group: str) -> None:
         """As `check_faults`, for a partition of a group that can fail by itself, and was asked for.
@@ -124,7 +133,7 @@ class Call:
         Raises:
             BrokerError: As a fault says that names the topic; the others had their turn.
         """
-        for fault in self._failures:
+        for fault in self._failures():
             if fault.has_topic:
                 fault.check(self, topic=topic, partition=partition, group=group)
 
@@ -134,12 +143,13 @@ class Call:
         Raises:
             BrokerError: As the fault says.
         """
-        for fault in self._failures:
+        for fault in self._failures():
             fault.check_whole(self)
 
-    @property
-    def _failures(self) -> tuple[Fail, ...]:
-        return () if self.is_exempt else self.state.faults.failures
+    def _failures(self, when: When = "before") -> list[Fail]:
+        if self.is_exempt:
+            return []
+        return [fault for fault in self.state.faults.failures if fault.when == when]
 
 
 def refusal(cls: type[Request[Any]], error: BrokerError) -> object:

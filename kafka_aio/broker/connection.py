@@ -25,6 +25,7 @@ from kafka_aio.broker.dispatch import Dispatch
 from kafka_aio.broker.faults.damage import changed, corrupted, nonsense
 from kafka_aio.broker.faults.rules import Corrupt, Delay, Disconnect, Garbage, Hold, Rule, Throttle
 from kafka_aio.broker.inbox import Inbox
+from kafka_aio.broker.reservations import Reservations
 from kafka_aio.errors import BrokerError, ProtocolError, UnsupportedVersion
 from kafka_aio.net.clock import wall_time
 from kafka_aio.protocol.codec import decode_from, gather
@@ -36,6 +37,9 @@ from kafka_aio.protocol.wire import LIMIT_BEFORE_AUTHENTICATION
 
 LARGE: Final = 64 * 1024
 """As many bytes of answers gather, to be written with one system call."""
+
+KEPT: Final = 4 * 1024 * 1024
+"""Memory for a frame larger than this is given back after it."""
 
 LOGIN_SECONDS: Final = 10.0
 """How long a client may take to prove who it is."""
@@ -56,6 +60,8 @@ class Shared:
     dispatch: Dispatch
     meet: Callable[[asyncio.Transport], Peer]
     """Who somebody is who has just connected, and what they have to do first."""
+    large: Reservations[Connection]
+    """Memory for large frames."""
     open: dict[Connection, None] = field(default_factory=dict)
     """In the order in which they were made."""
     listening: set[int] = field(default_factory=set)
@@ -143,6 +149,8 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox = Inbox(0)
         if self._appointment is not None:
             self._appointment.cancel()
+        self._shared.large.release(self)
+        self._call_next()
 
     # What the loop calls.
 
@@ -219,7 +227,8 @@ class Connection(asyncio.BufferedProtocol):
         """Read while there is room, or while we can make some."""
         if self._transport is None or self._is_closed:
             return
-        can_read = self._is_free or not self._inbox.is_full
+        can_read = self._has_memory()
+        self._call_next()
         if can_read == self._is_reading:
             return
         self._is_reading = can_read
@@ -227,6 +236,24 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
+
+    def _has_memory(self) -> bool:
+        """Whether more can be read. A large frame gets what it needs first, or stands in line."""
+        large = self._shared.large
+        if not self._is_free:
+            large.step_out(self)
+            return not self._inbox.is_full
+        if needed := self._inbox.large:
+            return large.reserve(self, needed)
+        is_too_much = large.of(self) > (0 if large.are_scarce else KEPT)
+        if is_too_much and self._inbox.give_back():
+            large.release(self)
+        return True
+
+    def _call_next(self) -> None:
+        """Let go on who stands in line for memory, if there is some."""
+        if (other := self._shared.large.next) is not None:
+            self._dispatch.run(other)
 
     def _trust(self) -> None:
         """Accept frames of any size that Kafka does, once it is known who sends them."""

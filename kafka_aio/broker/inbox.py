@@ -14,8 +14,6 @@ from kafka_aio.errors import ProtocolError
 
 FIRST: Final = 16 * 1024
 USUAL: Final = 256 * 1024
-KEPT: Final = 4 * 1024 * 1024
-"""Memory that grew beyond this for a large frame is given back after it."""
 
 _INT32: Final = struct.Struct(">i")
 _LENGTH: Final = _INT32.size
@@ -43,7 +41,13 @@ class Inbox:
     @property
     def is_full(self) -> bool:
         """Whether `buffer` needs to make room."""
-        return self._end == len(self._memory)
+        return 0 < self._end == len(self._memory)
+
+    @property
+    def large(self) -> int:
+        """The bytes of the frame that has begun, if they need more than the usual memory; or 0."""
+        size = _LENGTH + self._length() if len(self) >= _LENGTH else 0
+        return size if size > USUAL else 0
 
     def buffer(self, *, make_room: bool = True) -> memoryview:
         """Where the next bytes of the socket go. `received` is told how many they were.
@@ -75,6 +79,14 @@ class Inbox:
         self._start = stop
         return memoryview(self._memory)[start + _LENGTH : stop]
 
+    def give_back(self) -> bool:
+        """Take no memory until something comes. False if something waits in it."""
+        if len(self):
+            return False
+        self._memory = bytearray()
+        self._start = self._end = 0
+        return True
+
     def _length(self) -> int:
         length: int = _INT32.unpack_from(self._memory, self._start)[0]
         return length
@@ -88,7 +100,7 @@ class Inbox:
         raise ProtocolError(f"a frame of {length:,} bytes; up to {self.limit:,} are accepted")
 
     def _make_room(self) -> None:
-        """Bring what waits to the front, or into other memory: larger, or usual again."""
+        """Bring what waits to the front, or into other memory."""
         waiting = self._end - self._start
         size = self._wanted_size(waiting)
         if size == len(self._memory):
@@ -111,7 +123,7 @@ class Inbox:
             return FIRST
         if waiting == size or (self._was_filled and size < USUAL):
             return 2 * size
-        return USUAL if waiting == 0 and size > KEPT else size
+        return size
 
     def _fits_behind(self, waiting: int) -> bool:
         """Whether there is room enough where we are: for the rest of the frame, and some more."""

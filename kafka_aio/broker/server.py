@@ -14,6 +14,7 @@ from kafka_aio.broker.call import Peer
 from kafka_aio.broker.connection import LOGIN_SECONDS, Connection, Shared
 from kafka_aio.broker.core import Core
 from kafka_aio.broker.dispatch import Dispatch
+from kafka_aio.broker.reservations import Reservations
 from kafka_aio.broker.security.certificates import principal_of
 from kafka_aio.broker.security.login import Login
 from kafka_aio.errors import ConfigError
@@ -31,8 +32,9 @@ class Server:
             tls: With which context, if any.
         """
         self.dispatch = Dispatch(core)
-        self.shared = Shared(self.dispatch, self._meet)
         self._state = core.state
+        large = Reservations[Connection](core.state.settings.queued_max_request_bytes)
+        self.shared = Shared(self.dispatch, self._meet, large)
         self._host = host
         self._tls = tls
         self._listeners: dict[int, asyncio.Server] = {}

@@ -65,7 +65,8 @@ class Settings:
     memory_max_logs: Count = 100_000
     """Partitions of all topics together, as each takes memory. Ours alone."""
     memory_max_state_bytes: Annotated[int, Int(1, INT64, unit=" of bytes")] = 256 * _MIB
-    """For all groups with their members and offsets, roughly: more is refused. Ours alone."""
+    """For groups with their members and offsets, for users, and for options that are set, roughly:
+    more is refused. Ours alone."""
     memory_max_session_partitions: Count = 250_000
     """For the fetch sessions of a node together: who would be too many gets none. Ours alone."""
     memory_max_producers: Count = 100_000
@@ -75,6 +76,9 @@ class Settings:
     fetch_max_bytes: Annotated[int, Int(1024, INT32, unit=" of bytes")] = 55 * _MIB
     max_incremental_fetch_session_cache_slots: Annotated[int, Int(0, INT32)] = 1_000
     socket_request_max_bytes: Count = 100 * _MIB
+    queued_max_request_bytes: Annotated[int, Int(1, INT64, unit=" of bytes")] = 512 * _MIB
+    """For requests of more than 256 KiB that are being read or answered: who finds no room is not
+    read from for a while. Kafka: no limit."""
     max_connections: Annotated[int, Int(0, INT32)] = 1_000
     """Kafka: no limit."""
     connections_max_reauth_ms: Annotated[int, Int(0, INT64)] = 0

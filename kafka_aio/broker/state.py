@@ -37,7 +37,9 @@ class State:
         self.nodes: dict[int, Node] = {}
         """By id; those that are down too."""
         self.controller = NOBODY
-        self.configs = Configs(settings, self.nodes)
+        self.room = Room(settings.memory_max_state_bytes)
+        """For what clients have us keep, beside records."""
+        self.configs = Configs(settings, self.nodes, self.room)
         """What is set for nodes and groups."""
         self.waiting = Waiting()
         """Fetches that wait for more bytes."""
@@ -57,10 +59,8 @@ class State:
             settings.memory_max_producers, settings.producer_id_expiration_ms / 1000
         )
         """Who is known to some partition."""
-        self.room = Room(settings.memory_max_state_bytes)
-        """For what clients have us keep, beside records."""
         self.groups = Groups(self)
-        self.users = Users()
+        self.users = Users(self.room)
         self.faults = Faults(rng, self.nodes)
         self.next_producer_id = 0
         self.versions: dict[int, tuple[int, int]] = {}

@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from kafka_aio.broker import EmbeddedBroker
+from kafka_aio.broker.connection import Connection
 from kafka_aio.protocol.frame import decode_response, encode_request
 from kafka_aio.protocol.messages.api_versions import ApiVersionsRequest
 from kafka_aio.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka_aio.protocol.messages.metadata import MetadataRequest
+from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafka_aio.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -64,6 +65,25 @@ def fetch(offset: int = 0, *, max_wait_ms: int = 0, max_bytes: int = 2**26) -> F
         max_bytes=max_bytes,
         topics=[FetchTopic(topic="t", partitions=[partition])],
     )
+
+
+def values(broker: EmbeddedBroker, topic: str = "t") -> list[bytes | None]:
+    """What is in a topic."""
+    return [record.value for record in broker.records(topic)]
+
+
+def leaders(metadata: MetadataResponse) -> dict[tuple[str | None, int], int]:
+    """Of each partition."""
+    return {
+        (topic.name, partition.partition_index): partition.leader_id
+        for topic in metadata.topics
+        for partition in topic.partitions
+    }
+
+
+def connections(broker: EmbeddedBroker) -> list[Connection]:
+    """The broker's ends of those that are open."""
+    return list(broker._listening().shared.open)
 
 
 class Client:

@@ -27,18 +27,6 @@ from tests.embedded.client import METADATA, connected
 PARTITION = TopicPartition("t", 0)
 
 
-def values(broker: EmbeddedBroker, topic: str = "t") -> list[bytes | None]:
-    return [record.value for record in broker.records(topic)]
-
-
-def leaders(metadata: MetadataResponse) -> dict[tuple[str | None, int], int]:
-    return {
-        (topic.name, partition.partition_index): partition.leader_id
-        for topic in metadata.topics
-        for partition in topic.partitions
-    }
-
-
 def free_ports(count: int) -> int:
     """The first of so many ports in a row that are free."""
     for first in range(20_000, 30_000, count):

@@ -19,13 +19,18 @@ from kafka_aio.protocol.messages.groups import HeartbeatRequest
 from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from kafka_aio.records.batch import verify
-from tests.embedded.client import METADATA, VERSIONS, Client, connected, fetch, framed, produce
+from tests.embedded.client import (
+    METADATA,
+    VERSIONS,
+    Client,
+    connected,
+    fetch,
+    framed,
+    produce,
+    values,
+)
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
-
-
-def written(broker: EmbeddedBroker) -> list[bytes | None]:
-    return [record.value for record in broker.records("t")]
 
 
 async def produced(client: Client, value: bytes) -> int:
@@ -40,8 +45,17 @@ async def test_a_failure_is_answered_and_nothing_is_carried_out(
         codes = [await produced(client, value) for value in (b"a", b"b", b"c")]
 
     assert codes == [NotLeaderOrFollower.code] * 2 + [0]
-    assert written(broker) == [b"c"]
+    assert values(broker) == [b"c"]
     assert fault.hits == 2
+
+
+async def test_a_failure_may_come_after_the_records_were_written(
+    broker: EmbeddedBroker, client: Client
+) -> None:
+    broker.faults.fail("Produce", NotLeaderOrFollower, when="after", times=1)
+
+    assert await produced(client, b"a") == NotLeaderOrFollower.code
+    assert values(broker) == [b"a"]
 
 
 async def test_a_failure_reaches_groups_and_admins_too(
@@ -72,17 +86,17 @@ async def test_a_delay_is_before_the_request_is_carried_out_or_after(
 ) -> None:
     loop = asyncio.get_running_loop()
     for when, meanwhile in (("before", 0), ("after", 1)):
-        before = len(written(broker))
+        before = len(values(broker))
         fault = broker.faults.delay("Produce", 0.1, when=when)  # type: ignore[arg-type]  # one of the two
         start = loop.time()
         client.send(produce(b"a"), version=12)
         await broker.wait_hits(fault)
         await asyncio.sleep(0)
 
-        assert len(written(broker)) - before == meanwhile
+        assert len(values(broker)) - before == meanwhile
         await client.frame()
         assert loop.time() - start >= 0.09
-        assert len(written(broker)) - before == 1
+        assert len(values(broker)) - before == 1
         fault.remove()
 
 
@@ -95,17 +109,17 @@ async def test_what_is_held_goes_on_when_it_is_released(
         await broker.wait_hits(hold)
         other.send(produce(b"second"), version=12)
         await broker.wait_hits(hold, 2)
-        assert (hold.held, written(broker)) == (2, [])
+        assert (hold.held, values(broker)) == (2, [])
 
         hold.release(1)
 
         await client.frame()
-        assert (hold.held, written(broker)) == (1, [b"first"])
+        assert (hold.held, values(broker)) == (1, [b"first"])
 
         hold.release()
 
         await other.frame()
-        assert written(broker) == [b"first", b"second"]
+        assert values(broker) == [b"first", b"second"]
         assert await produced(client, b"free") == 0
 
 
@@ -116,7 +130,7 @@ async def test_an_answer_that_is_held_is_that_of_a_request_that_was_carried_out(
         client.send(produce(b"a"), version=12)
         await broker.wait_hits(hold)
 
-        assert written(broker) == [b"a"]
+        assert values(broker) == [b"a"]
         assert await client.is_silent()
 
     await client.frame()
@@ -126,8 +140,8 @@ async def test_a_held_request_keeps_its_bytes_while_more_come(
     broker: EmbeddedBroker, client: Client
 ) -> None:
     hold = broker.faults.hold("Produce", times=1)
-    values = [bytes([number]) * 3000 for number in range(50)]
-    for value in values:
+    sent = [bytes([number]) * 3000 for number in range(50)]
+    for value in sent:
         client.send(produce(value), version=12)
     await broker.wait_hits(hold)
     await asyncio.sleep(0.02)
@@ -136,7 +150,7 @@ async def test_a_held_request_keeps_its_bytes_while_more_come(
 
     for number in range(1, 51):
         assert await client.next_id() == number
-    assert written(broker) == values
+    assert values(broker) == sent
 
 
 async def test_a_client_that_goes_while_it_is_held_is_forgotten(broker: EmbeddedBroker) -> None:
@@ -150,7 +164,7 @@ async def test_a_client_that_goes_while_it_is_held_is_forgotten(broker: Embedded
 
     hold.release()
 
-    assert written(broker) == []
+    assert values(broker) == []
 
 
 async def test_a_request_that_is_dropped_is_carried_out_and_its_connection_hangs(
@@ -161,7 +175,7 @@ async def test_a_request_that_is_dropped_is_carried_out_and_its_connection_hangs
     client.send(VERSIONS)
 
     assert await client.is_silent(0.1)
-    assert written(broker) == [b"a"]
+    assert values(broker) == [b"a"]
     async with connected(broker) as other:
         assert await produced(other, b"b") == 0
 
@@ -196,7 +210,7 @@ async def test_a_connection_is_cut_before_or_after(
 
     await client.wait_closed()
 
-    assert (written(broker), fault.hits) == (kept, 1)
+    assert (values(broker), fault.hits) == (kept, 1)
 
 
 async def test_who_is_throttled_is_told_and_not_served_meanwhile(
@@ -212,7 +226,7 @@ async def test_who_is_throttled_is_told_and_not_served_meanwhile(
 
     assert loop.time() - start < 0.14
     assert first.throttle_time_ms == 150
-    assert written(broker) == [b"a"]
+    assert values(broker) == [b"a"]
 
     second = await client.answer(produce(b""), version=12)
 
@@ -238,7 +252,7 @@ async def test_what_is_fetched_is_damaged_and_what_is_kept_is_not(
         verify(damaged)
     assert verify(good)
     assert fault.hits == 1
-    assert written(broker) == [b"a"]
+    assert values(broker) == [b"a"]
 
 
 async def test_nonsense_comes_in_place_of_an_answer(broker: EmbeddedBroker, client: Client) -> None:
@@ -275,7 +289,7 @@ async def test_a_fault_on_a_produce_without_acks_answers_nothing(
     following = client.send(VERSIONS)
 
     assert await client.next_id() == following
-    assert written(broker) == [b"a"]
+    assert values(broker) == [b"a"]
 
 
 async def test_no_fault_concerns_what_a_test_does_itself(broker: EmbeddedBroker) -> None:
@@ -284,7 +298,7 @@ async def test_no_fault_concerns_what_a_test_does_itself(broker: EmbeddedBroker)
 
     broker.produce("t", [b"a"])
 
-    assert written(broker) == [b"a"]
+    assert values(broker) == [b"a"]
 
 
 async def test_who_waits_for_a_fault_in_vain_is_told(broker: EmbeddedBroker) -> None:

@@ -20,6 +20,7 @@ from tests.embedded.client import (
     Client,
     batch,
     connected,
+    connections,
     fetch,
     framed,
     produce,
@@ -194,7 +195,7 @@ async def test_a_frame_that_never_ends_takes_no_memory(
     client.write(struct.pack(">i", 100 * 2**20) + b"x")
     await asyncio.sleep(0.02)
 
-    (connection,) = the_connections(broker)
+    (connection,) = connections(broker)
     assert len(connection._inbox._memory) < 100_000
 
 
@@ -205,7 +206,7 @@ async def test_who_says_goodbye_in_the_middle_of_a_frame_is_let_go(
     client.writer.write_eof()
 
     await client.wait_closed()
-    assert the_connections(broker) == []
+    assert connections(broker) == []
 
 
 async def test_a_broken_batch_is_an_error_in_the_answer_and_no_more(client: Client) -> None:
@@ -292,11 +293,7 @@ async def test_who_was_accepted_just_before_a_node_went_down_is_let_go(
 
     await client.wait_closed()
 
-    assert the_connections(broker) == []
+    assert connections(broker) == []
     writer.close()
     server.close()
     await server.wait_closed()
-
-
-def the_connections(broker: EmbeddedBroker) -> list[Connection]:
-    return list(broker._listening().shared.open)

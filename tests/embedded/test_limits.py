@@ -3,19 +3,15 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 import pytest
 
 from kafka_aio.broker import EmbeddedBroker, connection
-from kafka_aio.broker.connection import Connection
 from kafka_aio.protocol.messages.fetch import FetchResponse
-from tests.embedded.client import VERSIONS, Client, connected, fetch, framed, produce
+from tests.embedded.client import VERSIONS, Client, connected, connections, fetch, framed, produce
 
 MEBIBYTE = 2**20
-
-
-def connections(broker: EmbeddedBroker) -> list[Connection]:
-    return list(broker._listening().shared.open)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -89,6 +85,84 @@ async def test_who_says_nothing_for_long_is_let_go_but_not_who_waits_for_an_answ
 
         assert (await waiting.answer(fetch(), version=12)).error_code == 0
         await waiting.wait_closed()
+
+
+# Large requests.
+
+
+def large_frame(number: int) -> bytes:
+    """It is answered with an error, as no record may be so large."""
+    return framed(produce(bytes(3 * MEBIBYTE)), number, version=12)
+
+
+def memory_of(broker: EmbeddedBroker) -> int:
+    return sum(len(each._inbox._memory) for each in connections(broker))
+
+
+async def test_large_requests_of_many_clients_together_take_bounded_memory() -> None:
+    count = 10
+    async with (
+        EmbeddedBroker(options={"queued.max.request.bytes": MEBIBYTE}) as broker,
+        AsyncExitStack() as stack,
+    ):
+        clients = [await stack.enter_async_context(connected(broker)) for _ in range(count)]
+        for number, client in enumerate(clients):
+            client.write(large_frame(number)[:-1])
+        await eventually(lambda: sum(not each._is_reading for each in connections(broker)) == 9)
+
+        assert memory_of(broker) < 4 * MEBIBYTE + count * 2**18
+
+        for number, client in enumerate(clients):
+            client.write(large_frame(number)[-1:])
+        assert sorted([await client.next_id() for client in clients]) == list(range(count))
+        assert memory_of(broker) < count * 2**18
+        assert broker._listening().shared.large.used == 0
+
+
+async def test_who_waits_for_memory_goes_on_when_another_is_gone() -> None:
+    async with (
+        EmbeddedBroker(options={"queued.max.request.bytes": MEBIBYTE}) as broker,
+        connected(broker) as waits,
+        connected(broker) as small,
+    ):
+        async with connected(broker) as first:
+            first.write(large_frame(1)[:-1])
+            await eventually(lambda: broker._listening().shared.large.used > 0)
+            waits.write(large_frame(2))
+            await eventually(lambda: not all(each._is_reading for each in connections(broker)))
+            assert (await small.ask(VERSIONS)).error_code == 0
+
+        assert await waits.next_id() == 2
+
+
+async def test_who_waits_for_memory_and_goes_keeps_nobody_from_it() -> None:
+    async with (
+        EmbeddedBroker(options={"queued.max.request.bytes": MEBIBYTE}) as broker,
+        connected(broker) as first,
+        connected(broker) as last,
+    ):
+        first.write(large_frame(1)[:-1])
+        await eventually(lambda: broker._listening().shared.large.used > 0)
+        async with connected(broker) as goes:
+            goes.write(large_frame(2))
+            await eventually(lambda: not all(each._is_reading for each in connections(broker)))
+            (waiting,) = [each for each in connections(broker) if not each._is_reading]
+            last.write(large_frame(3))
+            waiting.abort()
+
+        first.write(large_frame(1)[-1:])
+
+        assert [await first.next_id(), await last.next_id()] == [1, 3]
+
+
+async def test_memory_for_large_requests_is_kept_for_the_next_one_but_not_for_very_large_ones(
+    broker: EmbeddedBroker, client: Client
+) -> None:
+    await client.ask(produce(bytes(3 * MEBIBYTE)), version=12)
+    assert memory_of(broker) == 4 * MEBIBYTE
+
+    await client.ask(produce(bytes(5 * MEBIBYTE)), version=12)
+    assert memory_of(broker) == 0
 
 
 # A client that sends and does not read.

@@ -17,7 +17,6 @@ from kafka_aio.errors import (
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
-from kafka_aio.protocol.messages.metadata import MetadataResponse
 from kafka_aio.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,21 +24,18 @@ from kafka_aio.protocol.messages.offsets import (
 )
 from kafka_aio.records.codec import Record
 from kafka_aio.types import OffsetAndMetadata, RecordMetadata, TimestampType, TopicPartition
-from tests.embedded.client import METADATA, VERSIONS, Client, connected, fetch, produce
+from tests.embedded.client import (
+    METADATA,
+    VERSIONS,
+    Client,
+    connected,
+    fetch,
+    leaders,
+    produce,
+    values,
+)
 
 PARTITION = TopicPartition("t", 0)
-
-
-def values(broker: EmbeddedBroker, topic: str = "t") -> list[bytes | None]:
-    return [record.value for record in broker.records(topic)]
-
-
-def leaders(metadata: MetadataResponse) -> dict[tuple[str | None, int], int]:
-    return {
-        (topic.name, partition.partition_index): partition.leader_id
-        for topic in metadata.topics
-        for partition in topic.partitions
-    }
 
 
 # Topics and records.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from kafka_aio.broker.configs.broker import BROKER_OPTIONS
 from kafka_aio.broker.configs.changes import (
@@ -55,7 +55,7 @@ from kafka_aio.protocol.messages.configs import (
 
 if TYPE_CHECKING:
     from kafka_aio.broker.call import Call
-    from kafka_aio.broker.configs.configs import Entry
+    from kafka_aio.broker.configs.configs import Configs, Entry
 
 
 class Kind(IntEnum):
@@ -140,10 +140,16 @@ def _entries(kind: Kind, name: str, call: Call) -> Sequence[Entry]:
 
 def _check_node(name: str, call: Call, no_number: str, expected: str) -> None:
     """Raise InvalidRequest if it is not the id of the node that is asked."""
-    if not re.fullmatch("[+-]?[0-9]+", name):
-        raise InvalidRequest(f"{no_number}, but it is: {name}")
-    if int(name) != call.node:
+    if _number(name, no_number) != call.node:
         raise InvalidRequest(f"Unexpected broker id, expected {expected} but received {name}")
+
+
+def _number(name: str, no_number: str) -> int:
+    """The id of a node. Raises InvalidRequest if it is none, or none that Java would read."""
+    if not re.fullmatch("[+-]?0*[0-9]{1,10}", name):
+        raise InvalidRequest(f"{no_number}, but it is: {name}")
+    digits = name.lstrip("+-0") or "0"
+    return -int(digits) if name.startswith("-") else int(digits)
 
 
 def _told(entry: Entry, *, with_synonyms: bool) -> DescribeConfigsResourceResult:
@@ -191,16 +197,8 @@ def alter(request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
         )
         for resource in request.resources
     ]
-    results = _altered(asked, call, validate_only=request.validate_only)
-    responses = [
-        AlterConfigsAlterConfigsResourceResponse(
-            error_code=code,
-            error_message=message,
-            resource_type=each.kind,
-            resource_name=each.name,
-        )
-        for each, (code, message) in zip(asked, results, strict=True)
-    ]
+    altered = _altered(asked, call, validate_only=request.validate_only)
+    responses = [AlterConfigsAlterConfigsResourceResponse(**each) for each in altered]
     return AlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
@@ -216,16 +214,8 @@ def incremental_alter(
         )
         for resource in request.resources
     ]
-    results = _altered(asked, call, validate_only=request.validate_only)
-    responses = [
-        IncrementalAlterConfigsAlterConfigsResourceResponse(
-            error_code=code,
-            error_message=message,
-            resource_type=each.kind,
-            resource_name=each.name,
-        )
-        for each, (code, message) in zip(asked, results, strict=True)
-    ]
+    altered = _altered(asked, call, validate_only=request.validate_only)
+    responses = [IncrementalAlterConfigsAlterConfigsResourceResponse(**each) for each in altered]
     return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
@@ -251,12 +241,18 @@ class _Asked(NamedTuple):
         return self.kind, self.name
 
 
-def _altered(
-    asked: Sequence[_Asked], call: Call, *, validate_only: bool
-) -> list[tuple[int, str | None]]:
-    """The error code and message of each resource."""
+class _Altered(TypedDict):
+    """What is answered of a resource."""
+
+    error_code: int
+    error_message: str | None
+    resource_type: int
+    resource_name: str
+
+
+def _altered(asked: Sequence[_Asked], call: Call, *, validate_only: bool) -> Iterator[_Altered]:
+    """Change what can be changed."""
     counts = Counter(each.resource for each in asked)
-    results: list[tuple[int, str | None]] = []
     for each in asked:
         try:
             if counts[each.resource] > 1:
@@ -264,12 +260,17 @@ def _altered(
             _check_faults(each.kind, each.name, call)
             apply = _checked(each, call)
         except BrokerError as error:
-            results.append((error.code, error.message or None))
-            continue
-        if not validate_only:
-            apply()
-        results.append((0, None))
-    return results
+            code, message = error.code, error.message or None
+        else:
+            code, message = 0, None
+            if not validate_only:
+                apply()
+        yield _Altered(
+            error_code=code,
+            error_message=message,
+            resource_type=each.kind,
+            resource_name=each.name,
+        )
 
 
 def _checked(asked: _Asked, call: Call) -> Callable[[], None]:
@@ -317,6 +318,7 @@ def _topic_changed(asked: _Asked, call: Call) -> Callable[[], None]:
     topics.check_configs(new)
     if topic is None:
         raise UnknownTopicOrPartition(f"The topic '{asked.name}' does not exist.")
+    topics.check_room(topic, new)
     return partial(topics.configure, topic, new)
 
 
@@ -332,9 +334,10 @@ def _broker_changed(asked: _Asked, call: Call) -> Callable[[], None]:
     new = _new(asked, before, BROKER_OPTIONS)
     check_broker_configs(new, for_node=bool(asked.name))
     check_min_isr(asked.name, _changes(asked), new)
+    keep = _kept(state.configs, state.configs.nodes, asked.name, new)
 
     def apply() -> None:
-        state.configs.nodes[asked.name] = new
+        keep()
         state.topics.configure_all()
 
     return apply
@@ -342,12 +345,9 @@ def _broker_changed(asked: _Asked, call: Call) -> Callable[[], None]:
 
 def _logger_changed(asked: _Asked, call: Call) -> Callable[[], None]:
     """Nothing: there are no loggers here that could be changed."""
-    if not re.fullmatch("[+-]?[0-9]+", asked.name):
-        raise InvalidRequest(f"Node id must be an integer, but it is: {asked.name}")
-    if int(asked.name) != call.node:
-        raise InvalidRequest(
-            f"Unexpected node id. Expected {call.node}, but received {int(asked.name)}"
-        )
+    node = _number(asked.name, "Node id must be an integer")
+    if node != call.node:
+        raise InvalidRequest(f"Unexpected node id. Expected {call.node}, but received {node}")
     for change in _changes(asked):
         if change.operation in (Operation.APPEND, Operation.SUBTRACT):
             raise InvalidRequest(
@@ -358,10 +358,11 @@ def _logger_changed(asked: _Asked, call: Call) -> Callable[[], None]:
 
 
 def _metrics_changed(asked: _Asked, call: Call) -> Callable[[], None]:
-    metrics = call.state.configs.metrics
-    new = _new(asked, metrics.get(asked.name, {}), {})  # the controller knows none as a list
+    configs = call.state.configs
+    before = configs.metrics.get(asked.name, {})
+    new = _new(asked, before, {})  # the controller knows none as a list
     check_metrics_configs(asked.name, new)
-    return partial(_keep, metrics, asked.name, new)
+    return _kept(configs, configs.metrics, asked.name, new)
 
 
 def _group_changed(asked: _Asked, call: Call) -> Callable[[], None]:
@@ -371,14 +372,24 @@ def _group_changed(asked: _Asked, call: Call) -> Callable[[], None]:
         raise InvalidRequest("Default group resources are not allowed.")
     defaults = {name: configs.group_value("", name) for name in GROUP_OPTIONS}
     check_group_configs(new, defaults, configs.broker_value)
-    return partial(_keep, configs.groups, asked.name, new)
+    return _kept(configs, configs.groups, asked.name, new)
 
 
-def _keep(kept: dict[str, dict[str, str]], name: str, configs: dict[str, str]) -> None:
-    if configs:
-        kept[name] = configs
-    else:
-        kept.pop(name, None)
+def _kept(
+    configs: Configs, kept: dict[str, dict[str, str]], name: str, new: dict[str, str]
+) -> Callable[[], None]:
+    """What is to be done, if there is room for it."""
+    before = kept.get(name, {})
+    configs.check_room(name, before, new)
+
+    def apply() -> None:
+        configs.take_room(name, before, new)
+        if new:
+            kept[name] = new
+        else:
+            kept.pop(name, None)
+
+    return apply
 
 
 # ListConfigResources

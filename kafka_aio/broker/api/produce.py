@@ -154,7 +154,9 @@ class _Producing:
             if batch.header.is_transactional:
                 raise InvalidProducerIdMapping()  # nobody has begun a transaction yet
             start = partition.log.start_offset
-            return self._write(partition, batch)
+            written = self._write(partition, batch)
+            call.check_faults_after(partition.topic.name, item.index)
+            return written
         except BrokerError as error:
             self.failure_code = error.code
             start = -1 if isinstance(error, _WITHOUT_START) else start

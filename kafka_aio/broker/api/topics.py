@@ -68,8 +68,10 @@ def create(request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
             results.append(_created(prepared[-1], call))
     twice = [name for name, count in counts.items() if count > 1]
     results += [_not_created(name, InvalidRequest("Duplicate topic name.")) for name in twice]
-    if not request.validate_only:
-        for each in prepared:
+    for each in prepared:
+        if request.validate_only:
+            call.state.topics.discard(each)
+        else:
             call.state.topics.add(each)
     return CreateTopicsResponse(throttle_time_ms=0, topics=results)
 

@@ -9,6 +9,7 @@ from kafka_aio.broker.security.users import ITERATIONS, ScramCredential, ScramMe
 from kafka_aio.errors import (
     BrokerError,
     DuplicateResource,
+    PolicyViolation,
     ResourceNotFound,
     UnacceptableCredential,
     UnsupportedSaslMechanism,
@@ -73,8 +74,12 @@ def alter(
             errors[change.name] = error
         else:
             changes[change.name] = change
-    for change in changes.values():
-        _make(users, change)
+    for name, change in list(changes.items()):
+        try:
+            _make(users, change)
+        except PolicyViolation as error:
+            errors[name] = error
+            del changes[name]
     return AlterUserScramCredentialsResponse(
         throttle_time_ms=0,
         results=[
@@ -129,11 +134,12 @@ def _check(users: Users, change: Change) -> None:
 def _make(users: Users, change: Change) -> None:
     mechanism = ScramMechanism(change.mechanism)
     if isinstance(change, ScramCredentialDeletion):
-        del users.scram[mechanism][change.name]
+        users.drop(mechanism, change.name)
         return
-    users.scram[mechanism][change.name] = ScramCredential.from_salted_password(
+    credential = ScramCredential.from_salted_password(
         mechanism, bytes(change.salted_password), bytes(change.salt), change.iterations
     )
+    users.put(mechanism, change.name, credential)
 
 
 def _result(name: str, code: int, message: str | None) -> AlterUserScramCredentialsResult:

@@ -17,6 +17,8 @@ from kafka_aio.broker.configs.group import GROUP_OPTIONS
 from kafka_aio.broker.configs.metrics import METRICS_OPTIONS
 from kafka_aio.broker.configs.options import Option, Source, Type, Value, shown
 from kafka_aio.broker.configs.topic import TOPIC_OPTIONS
+from kafka_aio.broker.room import Room, bytes_of
+from kafka_aio.errors import PolicyViolation
 
 if TYPE_CHECKING:
     from kafka_aio.broker.nodes import Node
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 CLUSTER: Final = ""
 """The name of what is set for all nodes."""
 MIN_ISR: Final = "min.insync.replicas"
+_OBJECTS: Final = 200
+"""The bytes of an option that is set, without its texts."""
+_ITEM: Final = 64
+"""The bytes of an item of a list, once it is read."""
 
 _DEFAULTS: Final = {
     name: option.default for name, option in BROKER_OPTIONS.items() if option.default is not None
@@ -58,8 +64,11 @@ class Entry(NamedTuple):
 class Configs:
     """What is set for nodes and groups, and the values of all options. Topics keep their own."""
 
-    def __init__(self, settings: Settings, nodes: Mapping[int, Node]) -> None:
+    def __init__(
+        self, settings: Settings, nodes: Mapping[int, Node], room: Room | None = None
+    ) -> None:
         self._nodes = nodes
+        self._room = Room() if room is None else room
         self._static = _as_kafka(settings)
         # Kafka sets it when it makes a cluster with eligible leader replicas (KIP-966).
         self.nodes: dict[str, dict[str, str]] = {
@@ -95,6 +104,21 @@ class Configs:
             if name in layer:
                 return BROKER_OPTIONS[name].parse(layer[name])
         return None
+
+    # What is kept
+
+    def check_room(self, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Whether other options may be set for something. Kafka has a disk, we have memory.
+
+        Raises:
+            PolicyViolation: There is no room for more.
+        """
+        if not self._room.has(_size(name, after) - _size(name, before)):
+            raise PolicyViolation("The embedded broker has no room for more options.")
+
+    def take_room(self, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Other options are set for something from now on."""
+        self._room.take(_size(name, after) - _size(name, before))
 
     # What is told
 
@@ -216,6 +240,16 @@ class Configs:
         if (rack := self._nodes[node].rack) is not None:
             own["broker.rack"] = rack
         return self._static | own
+
+
+def _size(name: str, configs: Mapping[str, str]) -> int:
+    """What it takes to keep the options of something."""
+    if not configs:
+        return 0
+    items = sum(text.count(",") for text in configs.values())
+    return (
+        bytes_of(name, *configs, *configs.values()) + _OBJECTS * (1 + len(configs)) + _ITEM * items
+    )
 
 
 def _as_kafka(settings: Settings) -> dict[str, str]:

@@ -45,6 +45,7 @@ Api: TypeAlias = type[Request[Any]] | str | int
 """An API by its request class, its name ("Produce") or its key (0)."""
 Error: TypeAlias = type[BrokerError] | BrokerError | int
 
+_PRODUCE: Final = 0
 _KEYS: Final = {name.removesuffix("Request"): key for key, (_, name) in REQUESTS.items()}
 
 
@@ -90,7 +91,9 @@ class Faults:
     def __repr__(self) -> str:
         return f"<Faults {[*self.failures, *self._others]}>"
 
-    def fail(self, api: Api, error: Error, **options: Unpack[Options]) -> Fail:
+    def fail(
+        self, api: Api, error: Error, *, when: When = "before", **options: Unpack[Options]
+    ) -> Fail:
         """Answer with an error, and do not carry out what it is about.
 
         A request that names several partitions has a fault for each: `times` counts them.
@@ -98,13 +101,18 @@ class Faults:
         Args:
             api: Which API.
             error: An error class, an error with a message, or Kafka's code of it.
+            when: "after" for one that is carried out nevertheless, as a leader appends before it
+                finds that the others do not follow; for Produce alone.
             options: Which requests, and how often: see `Options`.
 
         Raises:
             ConfigError: There is no such API, or none of its requests can be meant.
             TypeError, ValueError: The error is none, or an option is wrong.
         """
-        rule = Fail(self, *self._meant("fail", api, options), _error(error))
+        meant = self._meant("fail", api, options, "when")
+        if _when(when) == "after" and meant[0] != _PRODUCE:
+            raise ConfigError(f"{api} fails before it is carried out; only Produce can do after it")
+        rule = Fail(self, *meant, _error(error), when)
         self.run(lambda: self._add_failure(rule))
         return rule
 

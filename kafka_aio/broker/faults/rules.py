@@ -150,9 +150,12 @@ def _reads(call: Call, topic: str, partition: int | None) -> bool:
 class Fail(Rule):
     """An error in the answer."""
 
-    def __init__(self, faults: Owner, key: int, options: Filter, error: BrokerError) -> None:
+    def __init__(
+        self, faults: Owner, key: int, options: Filter, error: BrokerError, when: When
+    ) -> None:
         super().__init__(faults, key, options)
         self._error = error
+        self.when = when
 
     @property
     def has_topic(self) -> bool:

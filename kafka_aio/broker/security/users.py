@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Self
 
+from kafka_aio.broker.room import Room, bytes_of
 from kafka_aio.config.option import Secret
-from kafka_aio.errors import ConfigError
+from kafka_aio.errors import ConfigError, PolicyViolation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -23,6 +24,8 @@ MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256", "OAUTHBEARER")
 """Those that can be enabled, in the order in which Kafka names them to a client."""
 
 _SALT_BYTES: Final = 16
+_OBJECTS: Final = 500
+"""The bytes of a user of SCRAM, without name and salt."""
 
 
 class ScramMechanism(IntEnum):
@@ -80,7 +83,8 @@ class ScramCredential:
 class Users:
     """The users of a cluster, and the mechanisms by which they may prove who they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room | None = None) -> None:
+        self._room = Room() if room is None else room
         self.mechanisms: tuple[str, ...] = ()
         """Those of SASL that are enabled; none means that nobody has to log in."""
         self.passwords: dict[str, Secret] = {}
@@ -137,3 +141,25 @@ class Users:
                 if mechanism.sasl_name in self.mechanisms:
                     salt = randbytes(_SALT_BYTES)
                     kept[name] = ScramCredential.from_password(mechanism, password, salt)
+                    self._room.take(_size(name, kept[name]))
+
+    def put(self, mechanism: ScramMechanism, name: str, credential: ScramCredential) -> None:
+        """Let a user log in by SCRAM.
+
+        Raises:
+            PolicyViolation: There is no room for more users.
+        """
+        kept = self.scram[mechanism]
+        growth = _size(name, credential) - _size(name, kept.get(name))
+        if not self._room.has(growth):
+            raise PolicyViolation("The embedded broker has no room for more users.")
+        self._room.take(growth)
+        kept[name] = credential
+
+    def drop(self, mechanism: ScramMechanism, name: str) -> None:
+        """Let a user, who is there, no longer log in by SCRAM."""
+        self._room.take(-_size(name, self.scram[mechanism].pop(name)))
+
+
+def _size(name: str, credential: ScramCredential | None) -> int:
+    return 0 if credential is None else _OBJECTS + bytes_of(name, credential.salt)

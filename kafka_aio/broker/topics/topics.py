@@ -210,18 +210,24 @@ class Topics:
         Raises:
             BrokerError: What Kafka would refuse it for: InvalidTopic, TopicAlreadyExists,
                 InvalidConfig, InvalidPartitions, InvalidReplicationFactor,
-                InvalidReplicaAssignment, InvalidRequest.
+                InvalidReplicaAssignment, InvalidRequest; PolicyViolation if there is no room.
         """
+        configs = configs or {}
         self.check_name(name)
-        self.check_configs(configs or {})
+        self.check_configs(configs)
         if replicas:
             placed = self._chosen(replicas, partitions, replication_factor)
         else:
             placed = self._placed_by_us(partitions, replication_factor)
         topic = Topic(name, new_id(self._rng))
-        topic.configure(configs or {}, self._configs.topic_values(configs or {}))
+        self.check_room(topic, configs)
+        self.configure(topic, configs)
         self._extend(topic, placed)
         return topic
+
+    def discard(self, topic: Topic) -> None:
+        """Let a prepared topic not be there after all."""
+        self._take_room(topic, {})
 
     def add(self, topic: Topic) -> None:
         """Let a prepared topic be there."""
@@ -231,7 +237,7 @@ class Topics:
             self._colliding.setdefault(key, {})[topic.name] = None
         self.changes += 1
 
-    def _check_room(self, more: int) -> None:
+    def _check_partitions(self, more: int) -> None:
         """Whether there may be so many partitions more: Kafka has a disk, we have memory.
 
         Raises:
@@ -270,6 +276,7 @@ class Topics:
             raise InvalidReplicaAssignment(
                 "partitions should be a consecutive 0-based integer sequence"
             )
+        self._check_partitions(len(chosen))
         return [chosen[index] for index in range(len(chosen))]
 
     def _check_any_up(self, nodes: Sequence[int], index: int) -> None:
@@ -298,13 +305,12 @@ class Topics:
             ) from error
 
     def _place(self, partitions: int, factor: int) -> list[list[int]]:
-        self._check_room(partitions)
+        self._check_partitions(partitions)
         placed = place(self._nodes, partitions, factor, first=self._placed)
         self._placed += partitions
         return placed
 
     def _extend(self, topic: Topic, placed: Sequence[list[int]]) -> None:
-        self._check_room(len(placed))
         for replicas in placed:
             log = PartitionLog(segment_bytes=topic.segment_bytes, spare=self._spare)
             isr = [node for node in replicas if self.is_up(node)]
@@ -317,9 +323,19 @@ class Topics:
         """Raise InvalidConfig for options that no topic may have."""
         check_topic_configs(configs, self._configs.topic_values({}))
 
+    def check_room(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        """Raise PolicyViolation if a topic would have more options than there is room for."""
+        if not topic.is_internal:  # those come from us, and there are few of them
+            self._configs.check_room(topic.name, topic.configs, configs)
+
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these options, and no others. They were checked."""
+        self._take_room(topic, configs)
         topic.configure(configs, self._configs.topic_values(configs))
+
+    def _take_room(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        if not topic.is_internal:
+            self._configs.take_room(topic.name, topic.configs, configs)
 
     def configure_all(self) -> None:
         """The defaults have changed."""
@@ -375,6 +391,7 @@ class Topics:
         for index, nodes in enumerate(replicas, before):
             check_replicas(nodes, self._nodes, factor)
             self._check_any_up(nodes, index)
+        self._check_partitions(more)
         return [list(nodes) for nodes in replicas]
 
     def delete(self, topic: Topic) -> None:
@@ -383,6 +400,7 @@ class Topics:
         if key := collision_key(topic.name):
             del self._colliding[key][topic.name]
         self.partition_count -= len(topic.partitions)
+        self._take_room(topic, {})
         self.changes += 1
         for partition in topic.partitions:
             partition.leader = NOBODY

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_aio.broker.inbox import FIRST, KEPT, USUAL, Inbox
+from kafka_aio.broker.inbox import FIRST, USUAL, Inbox
 from kafka_aio.errors import ProtocolError
 
 LIMIT = 100 * 2**20
@@ -73,6 +73,7 @@ def test_frames_that_come_byte_by_byte_are_whole() -> None:
 def test_there_is_no_memory_before_anything_comes(make_room: bool) -> None:
     inbox = Inbox(LIMIT)
     before = capacity(inbox)
+    assert not inbox.is_full
 
     room = inbox.buffer(make_room=make_room)
 
@@ -90,7 +91,7 @@ def test_memory_grows_with_what_has_come_and_not_with_what_is_promised() -> None
 
 def test_memory_doubles_as_a_large_frame_comes_and_is_given_back_after_it() -> None:
     inbox = Inbox(LIMIT)
-    body = bytes(range(256)) * (KEPT // 128)
+    body = bytes(range(256)) * (16 * USUAL // 256)
     data = framed(body)
     at = 0
     while at < len(data):
@@ -98,12 +99,44 @@ def test_memory_doubles_as_a_large_frame_comes_and_is_given_back_after_it() -> N
         assert capacity(inbox) <= 2 * max(at, FIRST)
 
     assert taken(inbox) == [body]
-    assert capacity(inbox) > KEPT
+    assert capacity(inbox) > len(body)
 
+    assert inbox.give_back()
+
+    assert capacity(inbox) == 0
     put(inbox, framed(b"next"))
-
     assert taken(inbox) == [b"next"]
-    assert capacity(inbox) == USUAL
+    assert capacity(inbox) == FIRST
+
+
+def test_memory_in_which_something_waits_is_not_given_back() -> None:
+    inbox = Inbox(LIMIT)
+    put(inbox, framed(b"one") + b"\0")
+    taken(inbox)
+
+    assert not inbox.give_back()
+
+    put(inbox, framed(b"two")[1:])
+    assert taken(inbox) == [b"two"]
+
+
+@pytest.mark.parametrize(
+    ("data", "large"),
+    [
+        (b"", 0),
+        (b"\0\0\0", 0),
+        (framed(bytes(USUAL - 4))[:100], 0),
+        (framed(bytes(USUAL - 3))[:4], USUAL + 1),
+    ],
+)
+def test_a_frame_that_has_begun_tells_if_it_needs_more_than_usual(data: bytes, large: int) -> None:
+    inbox = Inbox(LIMIT)
+    put(inbox, framed(b"before"))
+    put(inbox, data)
+
+    taken(inbox)
+
+    assert inbox.large == large
 
 
 def test_a_peer_that_fills_the_memory_gets_more_of_it_up_to_the_usual() -> None:

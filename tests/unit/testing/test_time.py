@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
 from math import inf
 from typing import Any
 
@@ -338,25 +337,6 @@ def test_a_task_factory_is_used() -> None:
         loop.run_until_complete(task)
 
         assert type(task) is Task
-
-
-def test_asynchronous_generators_are_closed_at_the_end() -> None:
-    ended: list[bool] = []
-
-    async def numbers() -> AsyncIterator[int]:
-        try:
-            yield 1
-        finally:
-            await asyncio.sleep(1)
-            ended.append(True)
-
-    async def main(generator: AsyncIterator[int]) -> int:
-        return await anext(generator)
-
-    generator = numbers()
-
-    assert run(main(generator)) == 1
-    assert ended == [True]
 
 
 def test_what_is_closed_is_not_run() -> None:

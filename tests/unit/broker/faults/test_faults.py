@@ -106,6 +106,23 @@ def test_one_partition_fails_and_the_others_do_not(state: State, faults: Faults)
     assert failed(call(state)) == 0
 
 
+def test_what_fails_after_it_was_carried_out_does_not_fail_before(
+    state: State, faults: Faults
+) -> None:
+    fault = faults.fail("Produce", 6, when="after", topic="orders", partition=1)
+
+    assert failed(call(state), "orders", 1) == 0
+    call(state).check_faults_after("orders", 0)
+    with pytest.raises(NotLeaderOrFollower):
+        call(state).check_faults_after("orders", 1)
+    assert fault.hits == 1
+
+
+def test_only_produce_fails_after_it_was_carried_out(faults: Faults) -> None:
+    with pytest.raises(ConfigError, match="only Produce can"):
+        faults.fail("Heartbeat", CoordinatorNotAvailable, when="after")
+
+
 def test_one_group_fails_and_the_others_do_not(state: State, faults: Faults) -> None:
     faults.fail("Heartbeat", CoordinatorNotAvailable, group="g")
 
@@ -325,7 +342,7 @@ def test_a_misspelt_option_is_told_with_all_that_there_are(faults: Faults) -> No
         with pytest.raises(TypeError, match=text + ".*probability") as raised:
             make(topik="orders")
 
-        assert ("when" in str(raised.value)) == (name in ("delay", "hold", "disconnect"))
+        assert ("when" in str(raised.value)) == (name in ("fail", "delay", "hold", "disconnect"))
     assert len(faults) == 0
 
 
