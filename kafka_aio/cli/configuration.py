@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kafka_aio.cli.credentials import TokenFile, read_bytes, read_secret
 from kafka_aio.cli.options import CLIENT_ID, PASSWORD, SEEN
-from kafka_aio.config import AdminConfig, properties, translation
+from kafka_aio.config import ClientConfig, properties, translation
 from kafka_aio.config.option import kinds
 from kafka_aio.errors import ConfigError
 
@@ -21,6 +21,7 @@ _PASSWORD_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _ENDPOINT: Final = "sasl_oauthbearer_token_endpoint_url"
 
 Ask = Callable[[str], str]
+C = TypeVar("C", bound=ClientConfig)
 
 
 class Note(NamedTuple):
@@ -31,11 +32,12 @@ class Note(NamedTuple):
 
 
 def load(
-    given: argparse.Namespace, *, environment: Mapping[str, str], ask: Ask | None
-) -> tuple[AdminConfig, list[Note]]:
+    kind: type[C], given: argparse.Namespace, *, environment: Mapping[str, str], ask: Ask | None
+) -> tuple[C, list[Note]]:
     """The configuration, and what is to be noted about it.
 
     Args:
+        kind: That of the client.
         given: The arguments.
         environment: The variables of the process.
         ask: Asks for a password; None where nobody can be asked.
@@ -43,16 +45,16 @@ def load(
     Raises:
         ConfigError: An option is wrong or missing, or a file cannot be read.
     """
-    ours, in_file = _from_file(given.config) if given.config else ({}, [])
-    found, in_x = _from_x(given)
+    ours, in_file = _from_file(kind, given.config) if given.config else ({}, [])
+    found, in_x = _from_x(kind, given)
     ours.update(found)
-    _override(ours, given)
+    _override(ours, given, kind)
     _override_stores(ours, given)
     _check(ours, given)
     if _wants_password(ours):
         _set_password(ours, given, environment, ask)
     notes = [*(Note(text, True) for text in in_file), *(Note(text, False) for text in in_x)]
-    return AdminConfig.from_options(ours), notes
+    return kind.from_options(ours), notes
 
 
 def _check(ours: Mapping[str, Any], given: argparse.Namespace) -> None:
@@ -70,35 +72,33 @@ def _check(ours: Mapping[str, Any], given: argparse.Namespace) -> None:
         )
 
 
-def _from_file(name: str) -> tuple[dict[str, Any], list[str]]:
+def _from_file(kind: type[ClientConfig], name: str) -> tuple[dict[str, Any], list[str]]:
     try:
         options = properties.parse(properties.decode(read_bytes(name)))
-        return translation.translate("admin", options, kinds(AdminConfig))
+        return translation.translate(kind.client, options, kinds(kind))
     except ConfigError as error:
         raise ConfigError(f"--config {name}: {error}") from None
 
 
-def _from_x(given: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+def _from_x(
+    kind: type[ClientConfig], given: argparse.Namespace
+) -> tuple[dict[str, Any], list[str]]:
     options = dict(given.kafka_options)
     for name in options:
-        kind = kinds(AdminConfig).get(name.replace(".", "_"))
-        if (kind is not None and kind.secret) or name.replace("_", ".") == "sasl.jaas.config":
+        its = kinds(kind).get(name.replace(".", "_"))
+        if (its is not None and its.secret) or name.replace("_", ".") == "sasl.jaas.config":
             raise ConfigError(f"-X {name}: {SEEN}; put it into a file, for --config")
     try:
-        return translation.translate("admin", options, kinds(AdminConfig))
+        return translation.translate(kind.client, options, kinds(kind))
     except ConfigError as error:
         raise ConfigError(f"-X: {error}") from None
 
 
-def _override(ours: dict[str, Any], given: argparse.Namespace) -> None:
+def _override(ours: dict[str, Any], given: argparse.Namespace, kind: type[ClientConfig]) -> None:
     """Put in what was given by options of our own, and take out what it replaces."""
     ours.setdefault("client_id", CLIENT_ID)
-    simple = {
-        "client_id": given.client_id,
-        "security_protocol": given.security_protocol,
-        "sasl_mechanism": given.sasl_mechanism,
-        "sasl_username": given.username,
-    }
+    simple = {name: value for name, value in vars(given).items() if name in kinds(kind)}
+    simple["sasl_username"] = given.username
     ours.update((name, value) for name, value in simple.items() if value is not None)
     if given.bootstrap_server:
         ours["bootstrap_servers"] = ",".join(given.bootstrap_server)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from kafka_aio.cli.output import printable
-from kafka_aio.config import AdminConfig
+from kafka_aio.config import AdminConfig, ProducerConfig
 from kafka_aio.config.option import kinds
 from kafka_aio.errors import (
     AuthenticationError,
@@ -75,7 +75,8 @@ FLAGS: Final = {
 }
 """Which of our options sets a field of the configuration."""
 
-_FIELDS: Final = re.compile(rf"(?<![\w/.-])({'|'.join(kinds(AdminConfig))})(?![\w/-])")
+_NAMES: Final = "|".join({**kinds(AdminConfig), **kinds(ProducerConfig)})
+_FIELDS: Final = re.compile(rf"(?<![\w/.-])({_NAMES})(?![\w/-])")
 
 
 def code_of(error: KafkaError) -> Exit:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from kafka_aio.cli.arguments import assignment
+from kafka_aio.config import AdminConfig, ClientConfig
 
 if TYPE_CHECKING:
-    from kafka_aio.admin import Admin
     from kafka_aio.cli.output import Report
 
 PASSWORD: Final = "KAFKA_AIO_PASSWORD"
@@ -25,7 +25,8 @@ SEEN: Final = (
 )
 Left = Callable[[], float]
 """How many seconds are left for a command."""
-Run: TypeAlias = "Callable[[argparse.Namespace, Admin, Left], Awaitable[Report]]"
+Run: TypeAlias = "Callable[[argparse.Namespace, Any, Left], Awaitable[Report]]"
+"""A command; it gets the client of its kind: an `Admin`, if nothing else was asked for."""
 
 
 def add_to(
@@ -34,6 +35,8 @@ def add_to(
     *,
     before: Callable[[argparse.Namespace], None] | None = None,
     time_option: str = "default_api_timeout_ms",
+    kind: type[ClientConfig] = AdminConfig,
+    prints: bool = True,
 ) -> None:
     """Add the options of a connection, and those of what is printed; and say what is run.
 
@@ -42,8 +45,12 @@ def add_to(
         run: The command.
         before: What is to be done before there is a connection.
         time_option: How long it may take, where `--timeout` is not given.
+        kind: Which client it needs, by the configuration of that. An argument that is called as a
+            field of it is that field.
+        prints: Whether there is a result, that can be had as JSON.
     """
     parser.set_defaults(parser=parser, run=run, before=before, time_option=time_option, alone=None)
+    parser.set_defaults(kind_of_config=kind)
     add = parser.add_argument_group("connection").add_argument
     add(
         *("-b", "--bootstrap-server"),
@@ -66,12 +73,15 @@ def add_to(
         metavar="SECONDS",
         type=_seconds,
         help="how long connecting may take, and how long the whole command"
-        " (10 and 60 if not given; 10 for all of ping)",
+        " (10 and 60 if not given; 10 for all of ping; produce takes what its input takes)",
     )
     add("--client-id", metavar="NAME", help=f"our name in the broker's logs ({CLIENT_ID})")
     _add_security(parser)
     add = parser.add_argument_group("output").add_argument
-    add("--json", action="store_true", help="print one JSON document, with the keys told below")
+    if prints:
+        add("--json", action="store_true", help="print one JSON document, with the keys told below")
+    else:
+        parser.set_defaults(json=False)
     add("-v", "--verbose", action="count", default=0, help="say what happens; -vv says more")
     add("--debug", action="store_true", help="with an error, show where in our code it came from")
 

@@ -20,8 +20,10 @@ from kafka_aio.cli import terminal
 from kafka_aio.cli.exits import MEANINGS, Exit
 
 COMMANDS: Final = {
+    "bench": "measure this client on a cluster, and its peers beside it",
     "broker": "run a Kafka broker in memory, for tests and development",
     "ping": "reach every broker of a cluster, and say what it is",
+    "produce": "send lines of stdin or files to a topic, each as a record",
     "topics": "list, describe, create, change and delete topics",
 }
 
@@ -91,7 +93,9 @@ def _parser(command: str) -> Parser:
         metavar="COMMAND", title="commands", parser_class=Parser, required=True
     )
     for name, purpose in COMMANDS.items():
-        its = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+        its = commands.add_parser(
+            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+        )
         if name == command:
             import_module(f"kafka_aio.cli.{name}").fill(its)
     return parser

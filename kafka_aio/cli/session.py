@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import aclosing
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_aio.admin import Admin
 from kafka_aio.cli import configuration, terminal
@@ -18,9 +18,12 @@ from kafka_aio.cli.exits import Exit, code_of, code_of_all, in_our_words
 from kafka_aio.cli.logs import logs
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.progress import progress
-from kafka_aio.config import AdminConfig
+from kafka_aio.config import AdminConfig, ClientConfig, ProducerConfig
 from kafka_aio.errors import AuthenticationError, KafkaError
 from kafka_aio.net.clock import wall_time
+
+if TYPE_CHECKING:
+    from kafka_aio.producer import Producer
 
 _PATIENCE: Final = 0.5
 """How many seconds threads have to end after the command."""
@@ -65,7 +68,7 @@ def _guarded(work: Callable[[], Exit], *, debug: bool) -> Exit:
     except terminal.Declined:
         terminal.say("error", "nothing was done")
         return Exit.FAILED
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         terminal.say("error", "interrupted")
         return Exit.INTERRUPTED
     except Exception as error:
@@ -85,7 +88,8 @@ def _run(given: argparse.Namespace, runner: asyncio.Runner) -> Exit:
         code: Exit = runner.run(given.alone(given))
         return code
     ask = terminal.ask_secret if terminal.is_there() else None
-    config, notes = configuration.load(given, environment=os.environ, ask=ask)
+    kind = given.kind_of_config
+    config, notes = configuration.load(kind, given, environment=os.environ, ask=ask)
     for note in notes:
         if note.is_about_file and not given.verbose:
             continue  # a file may serve several clients
@@ -96,7 +100,7 @@ def _run(given: argparse.Namespace, runner: asyncio.Runner) -> Exit:
     return _print(report, as_json=given.json)
 
 
-async def _command(given: argparse.Namespace, config: AdminConfig) -> Report:
+async def _command(given: argparse.Namespace, config: ClientConfig) -> Report:
     loop = asyncio.get_running_loop()
     seconds: float = given.timeout or getattr(config, given.time_option) / 1000
     deadline = loop.time() + seconds
@@ -105,24 +109,33 @@ async def _command(given: argparse.Namespace, config: AdminConfig) -> Report:
         return max(1.0, deadline - loop.time())  # who connects in the last moment may still speak
 
     given.client_config = config  # for a command that starts clients of its own
-    async with await _connected(config) as admin:
-        report: Report = await given.run(given, admin, left)
+    async with await _connected(config) as client:
+        report: Report = await given.run(given, client, left)
     return report
 
 
-async def _connected(config: AdminConfig) -> aclosing[Admin]:
+async def _connected(config: ClientConfig) -> aclosing[Admin | Producer[bytes, bytes]]:
     """A client, to be closed at the end of the block."""
-    admin = Admin(config)
+    client = _client(config)
     where = ", ".join(config.bootstrap_servers)
     try:
         async with progress(f"connecting to {where}"):
-            await admin.start()
+            await client.start()
     except AuthenticationError as error:
         provider = config.sasl_oauthbearer_token_provider
         if isinstance(provider, TokenFile) and provider.has_expired(now=wall_time()):
             error.add_note(f"the token in {provider.name} has expired")
         raise
-    return aclosing(admin)
+    return aclosing(client)
+
+
+def _client(config: ClientConfig) -> Admin | Producer[bytes, bytes]:
+    if isinstance(config, ProducerConfig):
+        from kafka_aio.producer import Producer  # late: most commands do without
+
+        return Producer(config)
+    assert isinstance(config, AdminConfig)
+    return Admin(config)
 
 
 def _print(report: Report, *, as_json: bool) -> Exit:

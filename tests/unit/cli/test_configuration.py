@@ -32,7 +32,7 @@ def load(
     *argv: object, environment: Mapping[str, str] | None = None, ask: Any = None
 ) -> AdminConfig:
     given = parser.parse(["ping", *map(str, argv)])
-    config, _ = configuration.load(given, environment=environment or {}, ask=ask)
+    config, _ = configuration.load(AdminConfig, given, environment=environment or {}, ask=ask)
     return config
 
 
@@ -79,7 +79,7 @@ def test_the_time_out_is_that_of_a_connection_too() -> None:
 def test_what_has_no_effect_is_noted_with_where_it_was_given(tmp_path: Path) -> None:
     file = written(tmp_path / "client.properties", "linger.ms=5\n")
     given = parser.parse(["ping", *BROKER, "--config", str(file), "-X", "group.id=g"])
-    _, (of_file, of_x) = configuration.load(given, environment={}, ask=None)
+    _, (of_file, of_x) = configuration.load(AdminConfig, given, environment={}, ask=None)
 
     assert of_file.text.startswith("linger.ms is an option of the producer")
     assert of_x.text.startswith("group.id is an option of the consumer")
