@@ -6,6 +6,7 @@
 PYTHON  ?= python3
 SECONDS ?= 30
 SEED    ?= 0
+SEEDS   ?= 100
 OTHER_PYTHONS := 3.12 3.13 3.14
 
 VENV   := .venv
@@ -72,7 +73,7 @@ $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
 
 ## -- checking --------------------------------------------------------------------------------------------------------
 
-.PHONY: test check test-fast test-here test-faults test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz fuzz-broker sanitize
+.PHONY: test check test-fast test-here test-faults test-long simulate test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz fuzz-broker sanitize
 test:                          ## style, types and every test: all that CI runs, with a time per part
 	@rm -f $(TIMES)
 	@for part in setup lint type test-installed fuzz test-here; do \
@@ -88,6 +89,13 @@ test-here: setup               ## every test, on the Python of .venv (KAFKA_AIO_
 
 test-faults: setup             ## three nodes killed, paused and stopped in turn under load, on both loops (`make test` has one)
 	KAFKA_AIO_LOOP=both $(PY) -m pytest tests/broker/test_faults.py -n 0 -s
+
+test-long: setup               ## the long proofs in full: leaders killed for three minutes under 200,000 records, and 1,000 seeds
+	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=180 $(PY) -m pytest tests/broker/test_producer_faults.py -n 0 -s
+	$(PY) -m tests.simulation --seeds 1000
+
+simulate: build $(STAMPS)/test ## a producer, three nodes and faults on virtual time, for SEEDS=100; a failing seed says how to see it again
+	$(PY) -m tests.simulation --seeds $(SEEDS)
 
 test-containers: setup         ## Kafka in a container, where a Docker engine answers; not part of `make test`
 	$(PY) -m pytest tests/containers -n 0

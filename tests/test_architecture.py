@@ -19,7 +19,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("kafka_aio", "spark_connector")
 HAND_WRITTEN = (*PACKAGES, "benchmarks", "examples", "tests", "tools")
 EXTRAS = ("cryptography", "gssapi", "h11", "pyarrow", "pyspark", "uvloop")
-NEED_AN_EXTRA = ("kafka_aio.broker.security.authority", "kafka_aio.records.arrow")
+NEED_AN_EXTRA = (
+    "kafka_aio.broker.security.authority",
+    "kafka_aio.producer.rows",
+    "kafka_aio.records.arrow",
+)
 
 DESIGN = (ROOT / "docs" / "design.md").read_text()
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -84,7 +88,12 @@ def test_the_file_map_names_every_module_and_no_other() -> None:
 
 
 def test_only_the_modules_that_choose_import_a_compiled_one() -> None:
-    choosers = ("kafka_aio/records/codec.py", "kafka_aio/protocol/reader.py")
+    choosers = (
+        "kafka_aio/producer/delivery.py",
+        "kafka_aio/producer/partition.py",
+        "kafka_aio/protocol/reader.py",
+        "kafka_aio/records/codec.py",
+    )
     imports = re.compile("|".join(rf"(from|import) {re.escape(name)}\b" for name in PAIRS))
 
     for path in sources(*PACKAGES):

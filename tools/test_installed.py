@@ -29,8 +29,8 @@ PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "--ignore", KIO]
 # long is shared out.
 UNIT = ["tests/unit", "--ignore", "tests/unit/broker"]
 TESTS = {
-    "twin": ["tests/unit/records", "tests/unit/protocol"],
-    "3.12": [*UNIT, "tests/net"],
+    "twin": ["tests/unit/producer", "tests/unit/protocol", "tests/unit/records"],
+    "3.12": ["tests/net", "tests/unit/producer", "tests/unit/protocol", "tests/unit/records"],
     "3.13": [*UNIT, "--ignore", "tests/unit/protocol"],
 }
 CODEC = "from kafka_aio import codec_info; print(i := codec_info()); assert i.compiled is {}"

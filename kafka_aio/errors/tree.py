@@ -116,14 +116,22 @@ class SendManyError(DeliveryError):
     Attributes:
         accepted: How many were accepted; the others were not sent.
         failed: The error of each record that was accepted and not delivered, by its index.
+        deliveries: Those of the records that were accepted; some may be pending.
     """
 
     def __init__(
-        self, text: str, *, accepted: int, failed: Mapping[int, KafkaError], **facts: Any
+        self,
+        text: str,
+        *,
+        accepted: int,
+        failed: Mapping[int, KafkaError],
+        deliveries: Any = None,
+        **facts: Any,
     ) -> None:
         super().__init__(text, **facts)
         self.accepted = accepted
         self.failed = failed
+        self.deliveries = deliveries
 
 
 class ProtocolError(KafkaError):

@@ -208,9 +208,7 @@ class Cluster:
             self._nodes.throttled(node, connection.throttled_until - now, now=now)
         return response
 
-    async def post(
-        self, node: int, request: Request[Any], *, at_most: int | None = None
-    ) -> None:
+    async def post(self, node: int, request: Request[Any], *, at_most: int | None = None) -> None:
         """Send a node what it does not answer: a Produce with acks=0.
 
         Raises:
@@ -229,6 +227,10 @@ class Cluster:
         """What is known of the cluster has proved wrong: look again soon."""
         self.metadata.request_refresh()
         self._refresher.wake()
+
+    def when_updated(self, callback: Callable[[], None]) -> None:
+        """Have it called whenever something is learnt of the cluster: leaders may be others."""
+        self._refresher.updated = callback
 
     async def send_any(
         self, request: Request[R], *, timeout: float | None = None, at_most: int | None = None

@@ -71,6 +71,8 @@ class Refresher:
         self._rng = rng
         self._loop = asyncio.get_running_loop()
         self._wakeup = Wakeup()
+        self.updated: Callable[[], None] = lambda: None
+        """Is called after each answer that was taken."""
         self._attempts = 0
         self._waiters: list[_Waiter] = []
         self._passed_over: set[int] = set()  # slow, or of no use: the others come first
@@ -194,6 +196,7 @@ class Refresher:
         for waiter in list(self._waiters):
             if waiter.attempt <= attempt and not waiter.done.done():
                 waiter.done.set_result(None)
+        self.updated()
 
     def _failed(self, error: KafkaError) -> None:
         self._metadata.failed(now=self._loop.time(), jitter=self._jitter())

@@ -308,24 +308,31 @@ class Wakeup:
     """What a task sleeps on: it ends by a call of `set`, or when the time has come."""
 
     def __init__(self) -> None:
+        self._is_set = False
         self._event = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"<Wakeup{' (set)' if self._event.is_set() else ''}>"
+        return f"<Wakeup{' (set)' if self._is_set else ''}>"
 
     def set(self) -> None:
         """Wake the sleeper. If nobody sleeps, the next `wait` returns at once."""
+        self._is_set = True
         self._event.set()
 
     async def wait(self, *, until: float = inf) -> bool:
         """Sleep until woken or until that time of the loop. True if it was woken."""
-        try:
-            async with asyncio.timeout_at(None if until == inf else until):
+        if not self._is_set:
+            self._event.clear()
+            # A timer of its own: asyncio.timeout() costs several times as much.
+            loop = asyncio.get_running_loop()
+            timer = None if until == inf else loop.call_at(until, self._event.set)
+            try:
                 await self._event.wait()
-        except TimeoutError:
-            return False
-        self._event.clear()
-        return True
+            finally:
+                if timer is not None:
+                    timer.cancel()
+        was_set, self._is_set = self._is_set, False
+        return was_set
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -426,6 +426,8 @@ cdef class OpenTopic:
     cdef Delivery add(self, key, value, timestamp, double now, headers, partition):
         cdef OpenBatch batch
         cdef Py_ssize_t number
+        if headers is not None and not isinstance(headers, (tuple, list, dict)):
+            return None         # perhaps it can be read only once, and the batch may be full
         if partition is not None:
             number = partition
             if not 0 <= number < len(self._by_partition):

@@ -341,6 +341,8 @@ class OpenTopic:
 
         `now` is the time in seconds since 1970, for a record that has no timestamp.
         """
+        if headers is not None and not isinstance(headers, (tuple, list, dict)):
+            return None  # perhaps it can be read only once, and the batch may be full
         if partition is not None:
             if not 0 <= partition < len(self._by_partition):
                 return None

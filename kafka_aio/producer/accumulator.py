@@ -205,12 +205,25 @@ class Accumulator(Generic[T]):
         open_topic.put(partition, None)
         batch.close()
 
+    def drop_empty(self, topic: str) -> None:
+        """Forget batches without a record: that which they were opened for cannot be written."""
+        for batch in list(self.incomplete):
+            is_open = batch.phase is Phase.OPEN and batch.partition.topic == topic
+            if is_open and not batch.builder.count:
+                self._withdraw(batch)
+                self._end(batch)
+
     def close_all(self) -> None:
         """Let no record in without `make_room`: the client closes, flushes, or has failed."""
         for queue in self._queues.values():
             self._close(queue[-1])
 
     # Batches go out.
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is queued: all is in requests, if there is anything."""
+        return not self._queues
 
     def ready(self, *, now: float) -> Ready:
         """The partitions that have something to send, by the node that leads them."""
@@ -223,7 +236,7 @@ class Accumulator(Generic[T]):
                 continue
             batch = queue[0]
             leader = self._leader_of(partition)
-            at = -inf if is_short and not batch.attempts else self._due(batch, len(queue), leader)
+            at = -inf if is_short and not batch.attempts else self._due(batch, leader)
             if at > now:
                 next_at = min(next_at, at)
             elif leader is None:
@@ -233,13 +246,12 @@ class Accumulator(Generic[T]):
         self._idle_since = {node: self._idle_since.get(node, now) for node in by_node}
         return Ready(by_node, leaderless, next_at)
 
-    def _due(self, batch: Batch, queued: int, leader: Leader | None) -> float:
+    def _due(self, batch: Batch, leader: Leader | None) -> float:
         """When the first batch of a queue is to be sent."""
         if batch.attempts:
             has_moved = leader is not None and leader.epoch > batch.sent_epoch >= 0
             return -inf if has_moved else batch.not_before
-        is_full = batch.phase is not Phase.OPEN or batch.size >= self._batch_size
-        if queued > 1 or is_full:
+        if batch.phase is not Phase.OPEN or batch.size >= self._batch_size:
             return -inf
         return batch.opened_at + self._linger
 
@@ -315,11 +327,7 @@ class Accumulator(Generic[T]):
             False where it was settled before, as its time was over.
         """
         if batch.phase in (Phase.OPEN, Phase.QUEUED):
-            self._close(batch)
-            queue = self._queues[batch.partition]
-            queue.remove(batch)
-            if not queue:
-                del self._queues[batch.partition]
+            self._withdraw(batch)
         elif not self._came_back(batch):
             return False
         batch.outcome.fail(error, errors)
@@ -400,6 +408,13 @@ class Accumulator(Generic[T]):
             self.memory.release(batch.reserved)
             batch.phase = Phase.ENDED
         return batch.phase is Phase.IN_FLIGHT
+
+    def _withdraw(self, batch: Batch) -> None:
+        self._close(batch)
+        queue = self._queues[batch.partition]
+        queue.remove(batch)
+        if not queue:
+            del self._queues[batch.partition]
 
     def _put_back(self, batch: Batch) -> None:
         batch.phase = Phase.QUEUED

@@ -87,9 +87,14 @@ class Batch:
 
     @property
     def persistence(self) -> Persistence:
-        if self.may_be_persisted or self.phase in (Phase.IN_FLIGHT, Phase.EXPIRED):
+        if self.may_be_persisted:
             return Persistence.POSSIBLY_PERSISTED
         return Persistence.NOT_PERSISTED
+
+    def lose_sight(self) -> None:
+        """It is given up: if a request has it, nobody will know what became of it."""
+        if self.phase is Phase.IN_FLIGHT:
+            self.may_be_persisted = True
 
     def close(self) -> None:
         """No record is appended to it any more."""

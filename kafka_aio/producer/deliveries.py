@@ -147,6 +147,7 @@ class Deliveries:
             f"{text}: {reasons[0]}",
             accepted=self._count,
             failed=failed,
+            deliveries=self,
             count=len(failed),
             by_partition=by_partition,
             causes=tuple(causes.values()),
@@ -190,9 +191,10 @@ class Failed(Mapping[int, KafkaError]):
 
     def __getitem__(self, index: int) -> KafkaError:
         try:
-            _, error = self._deliveries[index].peek()
+            delivery = self._deliveries[index]
         except IndexError:
             raise KeyError(index) from None
+        error = delivery.peek()[1] if delivery.done() else None
         if error is None:
             raise KeyError(index)
         return error

@@ -32,6 +32,7 @@ from kafka_aio.producer.record import ProducerRecord
 from kafka_aio.producer.sender import Sender
 from kafka_aio.producer.user_code import UserCode
 from kafka_aio.records.layout import checked_headers
+from kafka_aio.records.text import not_bytes
 
 if TYPE_CHECKING:
     from kafka_aio.config import ProducerConfig
@@ -103,6 +104,8 @@ class Intake:
         open_topic = self.topic_nowait(record.topic, record.partition)
         if open_topic is None:
             open_topic = await self.wait_topic(record.topic, record.partition, deadline=deadline)
+            self.check()
+        record = self._user_code.placed(record, open_topic.partitions)
         delivery = self.append(open_topic, record)
         if delivery is not None:
             return delivery
@@ -132,6 +135,7 @@ class Intake:
                 f"too little is known of topic {record.topic!r} yet: first `await"
                 " producer.partitions_for(topic)`, or use submit()"
             )
+        record = self._user_code.placed(record, open_topic.partitions)
         delivery = self.append(open_topic, record)
         if delivery is None:
             raise BufferFull(
@@ -146,13 +150,17 @@ class Intake:
             record = self._user_code.serialized(self._user_code.intercepted(record))
         if record.headers is not None:
             record = record._replace(headers=checked_headers(record.headers))
+        for what, part in (("key", record.key), ("value", record.value)):
+            if part is not None and not isinstance(part, bytes | bytearray | memoryview):
+                raise TypeError(not_bytes(what, part))
         return record
 
     def topic_nowait(self, topic: str, partition: int | None) -> OpenTopic | None:
         """Where records of a topic are appended; None where too little is known of it."""
-        metadata = self._cluster.metadata
-        count = metadata.partition_count(topic)
-        if count is None or (partition is not None and partition >= count):
+        if partition is not None and partition < 0:
+            raise ValueError(f"partition {partition} of topic {topic!r}: there is none below 0")
+        count = self._cluster.metadata.partition_count(topic)
+        if not count or (partition is not None and partition >= count):
             return None
         return self._accumulator.topic(topic, count)
 
@@ -165,32 +173,31 @@ class Intake:
             KafkaTimeoutError: It is not in time.
             BrokerError: It will not be: the broker refuses the topic.
         """
-        if partition is not None and partition < 0:
-            raise ValueError(f"partition {partition} of topic {topic!r}: there is none below 0")
         metadata = self._cluster.metadata
+        began_at = self._loop.time()
         if deadline is None:
-            deadline = self._loop.time() + self._max_block
+            deadline = began_at + self._max_block
         while True:
             found = self.topic_nowait(topic, partition)
             if found is not None:
                 return found
             left = deadline - self._loop.time()
             if left <= 0:
-                raise KafkaTimeoutError(self._why_unknown(topic, partition))
-            code = metadata.topic_error(topic)
-            if code and not (error := for_code(code, where=f"topic {topic!r}")).retriable:
-                metadata.unwant([topic])
-                raise error
+                raise KafkaTimeoutError(self._why_unknown(topic, partition, deadline - began_at))
             try:
                 await self._cluster.refresh([topic], timeout=left)
             except KafkaConnectionError as error:
-                raise KafkaTimeoutError(
-                    f"{self._why_unknown(topic, partition)}: {error}"
-                ) from error
+                why = self._why_unknown(topic, partition, deadline - began_at)
+                raise KafkaTimeoutError(f"{why}: {error}") from error
+            # What was said to others before may be mended by now.
+            code = metadata.topic_error(topic)
+            if code and not (refusal := for_code(code, where=f"topic {topic!r}")).retriable:
+                metadata.unwant([topic])
+                raise refusal
 
-    def _why_unknown(self, topic: str, partition: int | None) -> str:
+    def _why_unknown(self, topic: str, partition: int | None, waited: float) -> str:
         count = self._cluster.metadata.partition_count(topic)
-        within = f"within {self._max_block:g} s (max_block_ms)"
+        within = f"within {waited:g} s" + " (max_block_ms)" * (waited == self._max_block)
         if count is not None:
             return f"topic {topic!r} has {count} partitions, and no partition {partition} {within}"
         code = self._cluster.metadata.topic_error(topic)
@@ -207,25 +214,35 @@ class Intake:
         ticket: asyncio.Event | None = None,
     ) -> Delivery | None:
         """Append a record, to a new batch if need be. None where there is no memory for that."""
-        record = self._user_code.placed(record, open_topic.partitions)
         topic, value, key, partition, timestamp, headers = record
         if partition is None and key is not None and not open_topic.ignores_keys:
             partition = open_topic.partition_of(key)
         now = self._wall_time()
         while True:
-            delivery = open_topic.append(key, value, timestamp, now, headers, partition)
+            try:
+                delivery = open_topic.append(key, value, timestamp, now, headers, partition)
+            except BaseException:
+                self.drop_empty(topic)
+                raise
             if delivery is not None:
                 self._user_code.watch(delivery)
                 return delivery
             if not self.make_room(topic, partition, self._size(record), ticket):
                 return None
 
+    def drop_empty(self, topic: str) -> None:
+        """The record that a batch was opened for could not be written: forget that batch."""
+        self._accumulator.drop_empty(topic)
+
     def make_room(
         self, topic: str, partition: int | None, size: int, ticket: asyncio.Event | None = None
     ) -> bool:
         """Have a batch open for a record of that size; False where there is no memory for it."""
         now = self._loop.time()
-        if self._cluster.metadata.want([topic], now=now):
+        metadata = self._cluster.metadata
+        if topic in metadata.wanted:
+            metadata.touch(topic, now=now)
+        elif metadata.want([topic], now=now):
             self._cluster.request_refresh()
         has_room = self._accumulator.make_room(
             topic, partition, size, now=now, chance=self._rng.random(), ticket=ticket

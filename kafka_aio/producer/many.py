@@ -89,6 +89,11 @@ class Many:
     async def _submit_columns(self, data: Any) -> None:
         from kafka_aio.producer import rows  # late: pyarrow is an extra
 
+        if not self._intake.is_plain:
+            raise TypeError(
+                "columns are sent as they are: serializers, interceptors and a partitioner of yours"
+                " would see none of the rows; give bytes, and a column `partition` if need be"
+            )
         intake = self._intake
         for block in rows.blocks(data, self._topic):
             opened = {name: await intake.wait_topic(name) for name in block.topics}
@@ -153,6 +158,8 @@ class Many:
             written = batch.builder.count - first
             if written:
                 self._deliveries.add(batch.outcome, first, written, self._now_ms)
+            elif not first:
+                self._intake.drop_empty(batch.outcome.topic)
 
     # Anything else.
 

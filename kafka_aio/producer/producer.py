@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import inf
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self
 
 from kafka_aio.config import ProducerConfig
 from kafka_aio.errors import (
@@ -35,8 +35,16 @@ from kafka_aio.producer.values import ProducerHealth, ProducerStatistics
 from kafka_aio.records.layout import Headers
 from kafka_aio.types import PartitionInfo, RecordMetadata
 
-K = TypeVar("K")
-V = TypeVar("V")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with defaults: Producer() takes bytes (PEP 696)
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+    V = TypeVar("V")
 
 _NOT_STARTED: Final = "the producer was not started: use it in `async with`, or await start()"
 
@@ -157,7 +165,7 @@ class Producer(Generic[K, V]):
             max_in_flight=config.max_in_flight_requests_per_connection,
         )
         self._accumulator: Accumulator[asyncio.Event] = Accumulator(
-            batch_size=config.batch_size,
+            batch_size=min(config.batch_size, config.max_request_size),
             linger=config.linger_ms / 1000,
             delivery_timeout=config.delivery_timeout_ms / 1000,
             memory=Memory(config.buffer_memory),
@@ -187,10 +195,11 @@ class Producer(Generic[K, V]):
         if self._tasks is None:
             return
         tasks = self._tasks
+        time_left = seconds(timeout, inf)
         try:
             if tasks.state == "open":
                 tasks.check()
-                await self._deliver_all(seconds(timeout, inf))
+                await self._deliver_all(time_left)
         finally:
             await tasks.aclose()
         if error := self._failures.unseen():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kafka_aio.errors import BrokerError, DeliveryError, KafkaError, for_code
 from kafka_aio.producer.batch import Batch
 from kafka_aio.protocol.messages.produce import (
     PartitionProduceData,
@@ -59,3 +60,28 @@ def answers(
         for each in topic.partition_responses
     }
     return [(batch, told.get(batch.partition)) for batch in batches]
+
+
+def blamed(
+    batch: Batch, error: BrokerError, answer: PartitionProduceResponse
+) -> tuple[KafkaError, dict[int, KafkaError]]:
+    """The error of a batch, and those of its records that the broker blames (KIP-467), by index.
+
+    Where it blames some, the others were refused with them, and could be sent again.
+    """
+    where = str(batch.partition)
+    by_index: dict[int, KafkaError] = {
+        each.batch_index: for_code(
+            error.code, each.batch_index_error_message or answer.error_message, where
+        )
+        for each in answer.record_errors
+    }
+    if not by_index:
+        return error, by_index
+    others = DeliveryError(
+        f"{where}: refused for the sake of other records of its batch: {error}",
+        count=batch.record_count - len(by_index),
+        causes=(error,),
+    )
+    others.__cause__ = error
+    return others, by_index

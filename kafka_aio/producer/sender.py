@@ -1,7 +1,7 @@
 """The Sender: a task that drains batches into requests, and settles what comes back.
 
-    wait until something is due -> expire -> ready -> drain -> stamp, finish -> a task per request
-    the request's task: send -> delivered | retry | split | failed, and wake the Sender
+    wait until something is due -> expire -> ready -> drain -> stamp, finish -> to a courier
+    the courier: send -> delivered | retry | split | failed, and wake the Sender
 
 A node that is not connected is dialled first, beside the rest: nothing is drained for it meanwhile.
 Requests to one node are written in the order in which they were drained.
@@ -24,12 +24,14 @@ from kafka_aio.errors import (
     BrokerError,
     ClusterAuthorizationFailed,
     DuplicateSequenceNumber,
-    InvalidRecord,
     KafkaConnectionError,
     KafkaError,
+    KafkaStorageError,
     KafkaTimeoutError,
     MessageTooLarge,
     NotEnoughReplicasAfterAppend,
+    NotLeaderOrFollower,
+    OutOfOrderSequenceNumber,
     ProtocolError,
     RecordListTooLarge,
     RequestTimedOut,
@@ -45,11 +47,12 @@ from kafka_aio.net.tasks import Tasks, Wakeup
 from kafka_aio.producer.accumulator import Accumulator
 from kafka_aio.producer.batch import Batch, Phase
 from kafka_aio.producer.complaint import FIRST_AFTER, Complaint
+from kafka_aio.producer.couriers import Couriers
 from kafka_aio.producer.failures import Failures
-from kafka_aio.producer.requests import answers, produce
+from kafka_aio.producer.identification import ask_for_id
+from kafka_aio.producer.requests import answers, blamed, produce
 from kafka_aio.producer.sequences import Sequences
 from kafka_aio.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
-from kafka_aio.protocol.messages.transactions import InitProducerIdRequest
 from kafka_aio.records.compression import Codec, Compression
 
 if TYPE_CHECKING:
@@ -59,7 +62,13 @@ COMPRESSED_IN_PLACE: Final = 65_536
 """As many bytes are compressed on the loop; more of them in a thread."""
 
 _FATAL: Final = (ClusterAuthorizationFailed, TransactionalIdAuthorizationFailed)
-_INDEFINITE: Final = (RequestTimedOut, NotEnoughReplicasAfterAppend)
+_INDEFINITE: Final = (
+    KafkaStorageError,
+    NotEnoughReplicasAfterAppend,
+    NotLeaderOrFollower,
+    RequestTimedOut,
+)
+"""What a leader may say that has appended the records, and waits for the other replicas."""
 _TOO_LARGE: Final = (MessageTooLarge, RecordListTooLarge)
 
 logger = logging.getLogger(__name__)
@@ -83,6 +92,7 @@ class Sender:
         self._rng: random.Random = clock.rng()
         self._loop = asyncio.get_running_loop()
         self._wakeup = Wakeup()
+        cluster.when_updated(self.wake)
         self._acks = -1 if config.acks == "all" else int(config.acks)
         self._request_timeout = config.request_timeout_ms / 1000
         self._delivery_timeout = config.delivery_timeout_ms / 1000
@@ -93,6 +103,7 @@ class Sender:
         self._backoff = Backoff(config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000)
         self._compression = compression_of(config)
         self.sequences = Sequences() if config.enable_idempotence else None
+        self._couriers = Couriers(tasks, self._request)
         self._in_flight: Counter[int] = Counter()
         self._dialling: set[int] = set()
         self._is_identifying = False
@@ -127,13 +138,14 @@ class Sender:
         """Fail all that is not settled: nothing will be sent any more."""
         self._accumulator.close_all()
         for batch in list(self._accumulator.incomplete):
+            batch.lose_sight()
             try:
                 self._tasks.check()
                 raise KafkaConnectionError("the Sender was stopped")
             except KafkaError as error:
                 self._fail(batch, error)
         self.call_all_waiters()
-        self._tell_flushed()
+        self._tell_settled()
 
     async def wait_flushed(self, *, until: float = inf) -> None:
         """Send everything now, and wait until all of it is settled, but not what comes later.
@@ -165,6 +177,7 @@ class Sender:
                 self._identify()
             ready = self._accumulator.ready(now=now)
             if ready.leaderless:
+                self._cluster.metadata.want(ready.leaderless, now=now)  # it may have aged out
                 self._cluster.request_refresh()
             has_sent = False
             for node, partitions in ready.by_node.items():
@@ -175,7 +188,7 @@ class Sender:
                     has_sent = bool(batches) or has_sent
                     if batches:
                         await self._start(node, batches)
-            if not has_sent:
+            if not has_sent or self._accumulator.is_drained:
                 complain_at = self._complain(now)
                 return min(ready.next_at, self._accumulator.overdue_at, complain_at)
 
@@ -199,6 +212,7 @@ class Sender:
         except KafkaError as error:
             logger.info("node %d cannot be reached: %s", node, error)
             self._complaint.reason = str(error)
+            self._cluster.request_refresh()  # another node may lead its partitions by now
             await self._pause()
         finally:
             self._dialling.discard(node)
@@ -215,7 +229,7 @@ class Sender:
             leader = leader_of(batch.partition)
             if leader is not None and leader.node == node and batch.phase is not Phase.IN_FLIGHT:
                 self._fail(batch, error)
-        self._tell_flushed()
+        self._tell_settled()
 
     async def _start(self, node: int, batches: list[Batch]) -> None:
         """Number the batches, finish them, and have them sent."""
@@ -230,21 +244,24 @@ class Sender:
             await self._loop.run_in_executor(None, _finish, batches, self._compression)
         else:
             _finish(batches, self._compression)
-        self._tasks.spawn(partial(self._request, node, batches), name=f"produce to node {node}")
+        self._couriers.send((node, batches))
 
     def _expire(self, now: float) -> None:
-        for batch in self._accumulator.overdue(now=now):
+        overdue = self._accumulator.overdue(now=now)
+        for batch in overdue:
             why = f"; the last attempt: {batch.error}" if batch.error is not None else ""
             text = (
                 f"{batch.partition}: {batch.record_count or batch.builder.count} records were not"
                 f" acknowledged within {self._delivery_timeout:g} s (delivery_timeout_ms){why}"
             )
+            batch.lose_sight()
             error = KafkaTimeoutError(text)
             error.persistence = batch.persistence
             self._give_up(batch)
             self._accumulator.expired(batch, error)
             self._failures.add(batch.outcome)
-        self._tell_flushed()
+        if overdue:  # else who waits would be called, and wake us, for ever
+            self._tell_settled()
 
     def _complain(self, now: float) -> float:
         """Warn if the oldest batch has waited for long. Returns when to look again."""
@@ -272,7 +289,8 @@ class Sender:
 
     # One request.
 
-    async def _request(self, node: int, batches: list[Batch]) -> None:
+    async def _request(self, load: tuple[int, list[Batch]]) -> None:
+        node, batches = load
         request, at_most = produce(
             batches,
             acks=self._acks,
@@ -291,8 +309,7 @@ class Sender:
             self._lost(batches, error)
         finally:
             self._in_flight[node] -= 1
-            self._tell_flushed()
-            self.call_waiters()
+            self._tell_settled()
             self.wake()
 
     def _posted(self, batches: Sequence[Batch]) -> None:
@@ -333,25 +350,27 @@ class Sender:
             self._cluster.request_refresh()
         if isinstance(error, _INDEFINITE):
             batch.may_be_persisted = True
-        if isinstance(error, _TOO_LARGE) and batch.record_count > 1:
+        if self._may_be_split(batch, error):
             self._split(batch)
         elif self._may_be_sent_again(batch, error):
             self._retry(batch, error)
         else:
-            by_index: dict[int, KafkaError] = {
-                each.batch_index: InvalidRecord(
-                    each.batch_index_error_message, where=str(batch.partition)
-                )
-                for each in answer.record_errors
-            }
-            self._fail(batch, error, by_index)
+            self._fail(batch, *blamed(batch, error, answer))
             if isinstance(error, _FATAL):
                 raise error
+
+    def _may_be_split(self, batch: Batch, error: BrokerError) -> bool:
+        """Without numbers not if it may be in the log: its parts would be there once more."""
+        is_too_large = isinstance(error, _TOO_LARGE) and batch.record_count > 1
+        return is_too_large and (self.sequences is not None or not batch.may_be_persisted)
 
     def _may_be_sent_again(self, batch: Batch, error: KafkaError) -> bool:
         """Whether a batch that was sent is worth another attempt."""
         if batch.phase is Phase.EXPIRED:
             return False
+        is_doubtful_part = bool(batch.rank) and batch.may_be_persisted
+        if is_doubtful_part and isinstance(error, OutOfOrderSequenceNumber):
+            return False  # the broker may have the whole, and does not know its parts for the same
         if self.sequences is not None:
             is_worth_it = self.sequences.came_back(batch, error)
         else:
@@ -431,7 +450,9 @@ class Sender:
             return ""
         return f"{oldest.partition}: {self._why_waiting(oldest)}"
 
-    def _tell_flushed(self) -> None:
+    def _tell_settled(self) -> None:
+        """Batches may have ended: tell who waits for that, or for their memory."""
+        self.call_waiters()
         for number, done in self._flushes:
             if self._accumulator.is_done(number) and not done.done():
                 done.set_result(None)
@@ -445,26 +466,14 @@ class Sender:
 
     async def _ask_for_id(self) -> None:
         assert self.sequences is not None
-        request = InitProducerIdRequest(
-            transactional_id=None, transaction_timeout_ms=self._transaction_timeout_ms
-        )
-        attempt = 0
         try:
-            while True:
-                try:
-                    response = await self._cluster.send_any(request)
-                    if response.error_code == 0:
-                        self.sequences.identified(response.producer_id, response.producer_epoch)
-                        return
-                    error: KafkaError = for_code(response.error_code, where="InitProducerId")
-                except KafkaError as failure:
-                    error = failure
-                if not _may_ask_again(error):
-                    raise error
-                self._complaint.reason = str(error)
-                logger.info("no producer id yet: %s", error)
-                await asyncio.sleep(self._backoff.delay(attempt, jitter=self._rng.uniform(-1, 1)))
-                attempt += 1
+            found = await ask_for_id(
+                self._cluster,
+                transaction_timeout_ms=self._transaction_timeout_ms,
+                backoff=self._backoff,
+                complain=partial(setattr, self._complaint, "reason"),
+            )
+            self.sequences.identified(*found)
         finally:
             self._is_identifying = False
             self.wake()
@@ -484,11 +493,3 @@ def compression_of(config: ProducerConfig) -> Compression:
 def _finish(batches: Sequence[Batch], compression: Compression) -> None:
     for batch in batches:
         batch.finish(compression)
-
-
-def _may_ask_again(error: KafkaError) -> bool:
-    if isinstance(error, BrokerError):
-        return error.retriable
-    return isinstance(error, KafkaConnectionError | KafkaTimeoutError | ProtocolError) and not (
-        isinstance(error, UnsupportedVersion)
-    )

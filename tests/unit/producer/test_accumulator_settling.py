@@ -125,6 +125,19 @@ def test_the_parts_have_the_records_in_their_order() -> None:
     assert queued(records) == parts
 
 
+def test_parts_are_as_old_as_the_whole_and_older_than_what_came_later() -> None:
+    records = Accumulated(delivery_timeout=100.0)
+    batch, _ = refused(records, *[100] * 8)
+    number = records.it.flush()
+    records.now = 50.0
+    records.added(A1)
+    parts = records.it.split(batch, PLAIN)
+
+    assert list(records.it.incomplete)[:-1] == parts
+    assert records.it.overdue(now=100.0) == parts
+    assert not records.it.is_done(number)
+
+
 def test_each_record_ends_with_the_part_that_has_it() -> None:
     records = Accumulated()
     batch, deliveries = refused(records, *[100] * 8)

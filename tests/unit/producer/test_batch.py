@@ -84,19 +84,21 @@ def test_parts_stand_between_the_batches_before_and_after_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "may_be", "known"),
+    ("phase", "known"),
     [
-        (Phase.OPEN, False, Persistence.NOT_PERSISTED),
-        (Phase.QUEUED, False, Persistence.NOT_PERSISTED),
-        (Phase.QUEUED, True, Persistence.POSSIBLY_PERSISTED),
-        (Phase.IN_FLIGHT, False, Persistence.POSSIBLY_PERSISTED),
-        (Phase.EXPIRED, False, Persistence.POSSIBLY_PERSISTED),
+        (Phase.OPEN, Persistence.NOT_PERSISTED),
+        (Phase.QUEUED, Persistence.NOT_PERSISTED),
+        (Phase.IN_FLIGHT, Persistence.POSSIBLY_PERSISTED),
     ],
 )
-def test_what_a_request_has_may_be_persisted(
-    phase: Phase, may_be: bool, known: Persistence
+def test_what_is_given_up_may_be_persisted_if_a_request_has_it(
+    phase: Phase, known: Persistence
 ) -> None:
     batch = made(b"a")
-    batch.phase, batch.may_be_persisted = phase, may_be
+    batch.phase = phase
+    assert batch.persistence is Persistence.NOT_PERSISTED
+    batch.lose_sight()
 
+    assert batch.persistence is known
+    batch.phase = Phase.QUEUED
     assert batch.persistence is known

@@ -176,6 +176,7 @@ class Callers(RuleBasedStateMachine):
     def no_byte_leaks(self) -> None:
         assert self.memory.free + sum(self.held) == LIMIT
         assert len(self.memory) == len(self.needs)
+        assert self.memory._called <= self.needs.keys()
 
     @invariant()
     def nobody_is_forgotten(self) -> None:
