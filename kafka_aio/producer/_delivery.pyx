@@ -386,8 +386,11 @@ cdef class OpenTopic:
         """How many there are."""
         return len(self._by_partition)
 
-    def grow(self, int32_t partitions):
-        """The topic has more partitions now: keys are spread over all of them."""
+    def resize(self, int32_t partitions):
+        """The topic has so many partitions now: keys are spread over all of them."""
+        if partitions < 1:
+            raise ValueError(f"a topic has 1 partition or more, not {partitions}")
+        del self._by_partition[partitions:]     # it was made anew; what is open there is closed
         self._by_partition += [None] * (partitions - len(self._by_partition))
 
     def put(self, int32_t partition, OpenBatch batch):

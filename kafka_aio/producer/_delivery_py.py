@@ -310,8 +310,11 @@ class OpenTopic:
         """How many there are."""
         return len(self._by_partition)
 
-    def grow(self, partitions: int) -> None:
-        """The topic has more partitions now: keys are spread over all of them."""
+    def resize(self, partitions: int) -> None:
+        """The topic has so many partitions now: keys are spread over all of them."""
+        if partitions < 1:
+            raise ValueError(f"a topic has 1 partition or more, not {partitions}")
+        del self._by_partition[partitions:]  # it was made anew; what is open there is closed
         self._by_partition += [None] * (partitions - len(self._by_partition))
 
     def put(self, partition: int, batch: OpenBatch | None) -> None:

@@ -108,11 +108,15 @@ class Accumulator(Generic[T]):
         found = self.topics.get(name)
         if found is None:
             found = self.topics[name] = OpenTopic(partitions, self._choice.ignore_keys)
-            self._sticky[name] = StickyPartitioner(
-                batch_size=self._batch_size, adaptive=self._choice.adaptive
-            )
-        elif partitions > found.partitions:
-            found.grow(partitions)
+        elif partitions == found.partitions:
+            return found
+        else:
+            for number in range(partitions, found.partitions):  # it was made anew, with fewer
+                self._close_last(TopicPartition(name, number))
+            found.resize(partitions)
+        self._sticky[name] = StickyPartitioner(
+            batch_size=self._batch_size, adaptive=self._choice.adaptive
+        )
         return found
 
     def make_room(

@@ -160,9 +160,14 @@ class Intake:
         if partition is not None and partition < 0:
             raise ValueError(f"partition {partition} of topic {topic!r}: there is none below 0")
         count = self._cluster.metadata.partition_count(topic)
-        if not count or (partition is not None and partition >= count):
-            return None
-        return self._accumulator.topic(topic, count)
+        if not count:
+            # Known before, and without a leader for a moment: who waited here would be overtaken by
+            # the next, which finds the batch that is still open.
+            found = self._accumulator.topics.get(topic)
+        else:
+            found = self._accumulator.topic(topic, count)
+        is_there = found is not None and (partition is None or partition < found.partitions)
+        return found if is_there else None
 
     async def wait_topic(
         self, topic: str, partition: int | None = None, *, deadline: float | None = None
@@ -217,6 +222,8 @@ class Intake:
         topic, value, key, partition, timestamp, headers = record
         if partition is None and key is not None and not open_topic.ignores_keys:
             partition = open_topic.partition_of(key)
+        elif partition is not None and partition >= open_topic.partitions:
+            raise ValueError(f"topic {topic!r} has {open_topic.partitions} partitions by now")
         now = self._wall_time()
         while True:
             try:

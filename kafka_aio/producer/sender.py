@@ -325,6 +325,7 @@ class Sender:
         }
         if leaders:
             self._cluster.hint(leaders, response.node_endpoints)
+        fatal: BrokerError | None = None
         for batch, answer in told:
             if answer is None:
                 text = f"{batch.partition}: the broker's answer to Produce does not mention it"
@@ -334,6 +335,9 @@ class Sender:
             else:
                 error = for_code(answer.error_code, answer.error_message, str(batch.partition))
                 self._refuse(batch, error, answer)
+                fatal = error if isinstance(error, _FATAL) else fatal
+        if fatal is not None:  # when all that were answered are settled
+            raise fatal
 
     def _deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
         if self.sequences is not None and batch.phase is Phase.IN_FLIGHT:
@@ -356,8 +360,6 @@ class Sender:
             self._retry(batch, error)
         else:
             self._fail(batch, *blamed(batch, error, answer))
-            if isinstance(error, _FATAL):
-                raise error
 
     def _may_be_split(self, batch: Batch, error: BrokerError) -> bool:
         """Without numbers not if it may be in the log: its parts would be there once more."""

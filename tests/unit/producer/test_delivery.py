@@ -374,7 +374,7 @@ def test_where_keys_are_ignored_all_go_there(module: ModuleType, loop: Loop) -> 
 
 def test_a_topic_that_grows_spreads_keys_over_all(module: ModuleType, loop: Loop) -> None:
     topic, _ = opened(module, loop, 2)
-    topic.grow(7)
+    topic.resize(7)
 
     assert topic.partitions == 7
     assert topic.partition_of(b"key") == partition_of_key(b"key", 7)
