@@ -77,7 +77,7 @@ $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
 test:                          ## style, types and every test: all that CI runs, with a time per part
 	@rm -f $(TIMES)
 	@for part in setup lint type test-installed fuzz test-here; do \
-	    KAFKA_AIO_TIMES=$(CURDIR)/$(TIMES) $(PYTHON) tools/timed.py $$part $(MAKE) $$part || exit; done
+	    KAFKA_AIO_TIMES=$(CURDIR)/$(TIMES) $(PYTHON) tools/timed.py $$part $(MAKE) $$part SECONDS=15 || exit; done
 
 check: test                    ## the same, by its other name
 
@@ -88,7 +88,7 @@ test-here: setup               ## every test, on the Python of .venv (KAFKA_AIO_
 	$(PY) -m pytest -n auto
 
 test-faults: setup             ## three nodes killed, paused and stopped in turn under load, on both loops (`make test` has one)
-	KAFKA_AIO_LOOP=both $(PY) -m pytest tests/broker/test_faults.py -n 0 -s
+	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=90 $(PY) -m pytest tests/broker/test_faults.py -n 0 -s
 
 test-long: setup               ## the long proofs in full: leaders killed for three minutes under 200,000 records, and 1,000 seeds
 	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=180 $(PY) -m pytest tests/broker/test_producer_faults.py -n 0 -s

@@ -23,9 +23,10 @@ from kafka_aio.protocol.versions import Negotiation
 from tests.kafka import cluster as kafka
 from tests.kafka.node import Node
 
-SECONDS = 90.0
+SECONDS = float(os.environ.get("KAFKA_AIO_FAULT_SECONDS", "45"))
 CALLERS = 200
-LEAST_REQUESTS = 10_000
+LEAST_REQUESTS = int(SECONDS * 110)
+LEAST_FAULTS = int(SECONDS // 15)
 REQUEST_TIMEOUT = 3.0
 LATE = 0.25
 """What may be added to the end of a time-out, beside the longest stall of the loop itself."""
@@ -169,5 +170,5 @@ async def test_requests_end_in_time_while_nodes_fail_and_nodes_are_found_again(
     assert report.slowest <= REQUEST_TIMEOUT + LATE + report.stall
     assert report.requests >= LEAST_REQUESTS
     assert report.answered > 0.7 * report.requests
-    assert len(report.back_after) >= 6
+    assert len(report.back_after) >= LEAST_FAULTS
     assert [each for each in report.back_after if each[1] > BACK_WITHIN] == []
