@@ -33,11 +33,13 @@ class Couriers(Generic[T]):
     def send(self, load: T) -> None:
         """Have it carried."""
         self._loads.append(load)
-        if self._idle:
-            self._idle.popleft().set_result(None)
-        else:
-            self._count += 1
-            self._tasks.spawn(self._run, name=f"courier {self._count}")
+        while self._idle:
+            called = self._idle.popleft()
+            if not called.done():  # else it was cancelled, and has not yet run to its end
+                called.set_result(None)
+                return
+        self._count += 1
+        self._tasks.spawn(self._run, name=f"courier {self._count}")
 
     async def _run(self) -> None:
         while True:

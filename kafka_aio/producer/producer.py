@@ -309,6 +309,10 @@ class Producer(Generic[K, V]):
             BufferFull: There is no room, or nothing is known of the topic yet.
             RecordTooLarge, TypeError, ValueError: As `send`.
         """
+        if (found := self._open.get(topic)) is not None:
+            delivery = found.append(key, value, timestamp, self._wall_time(), headers, partition)
+            if delivery is not None:
+                return delivery
         self._check()
         return self._intake.accept_nowait(
             ProducerRecord(topic, value, key, partition, timestamp, headers)

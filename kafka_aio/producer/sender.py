@@ -170,7 +170,7 @@ class Sender:
 
     async def _turn(self) -> float:
         """Do what is due. Returns when to look again, unless woken."""
-        while True:
+        while not self._tasks.is_closed:  # then we are cancelled next, and nothing can be started
             now = self._loop.time()
             self._expire(now)
             if self.sequences is not None and self.sequences.needs_id:
@@ -191,6 +191,7 @@ class Sender:
             if not has_sent or self._accumulator.is_drained:
                 complain_at = self._complain(now)
                 return min(ready.next_at, self._accumulator.overdue_at, complain_at)
+        return inf
 
     def _may_send(self, batch: Batch) -> bool:
         return self.sequences is None or self.sequences.may_drain(batch)

@@ -369,3 +369,18 @@ def test_a_fatal_error_fails_all_that_is_pending_and_all_that_comes_later_at_onc
             assert values(broker) == []
 
     virtual(main)
+
+
+async def test_closed_at_once_after_the_first_record_it_has_not_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # The Sender has been woken for that record, and has a node to dial, when all tasks stop.
+    async with EmbeddedBroker(nodes=3, topics={"t": 6}) as broker:
+        producer = producer_of(broker)
+        await producer.start()
+        deliveries = [await producer.submit("t", b"v", partition=number) for number in range(6)]
+        await ended(producer.aclose(timeout=0))
+
+        assert producer.health().state == "closed"
+        assert all(delivery.done() for delivery in deliveries)
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
