@@ -33,6 +33,10 @@ cdef extern from "_await.h":
     PyObject *kaio_stop(object value) except? NULL
     tuple kaio_tuple(type kind, object, object, object, object, object)
 
+cdef extern from "Python.h":
+    int PyContext_Enter(object) except -1
+    int PyContext_Exit(object) except -1
+
 cdef extern from "_murmur2.h" nogil:
     uint32_t kaio_murmur2(const uint8_t *, size_t)
 
@@ -67,13 +71,16 @@ cdef class Outcome:
     cdef State _state
     cdef dict _errors
     cdef object _loop
+    cdef object _owner
     cdef list _waiters
+    cdef int32_t _left              # of those who wait, that were cancelled
     cdef list _callbacks
 
     def __cinit__(self, str topic not None, int32_t partition, loop):
         self.topic = topic
         self.partition = partition
         self._loop = loop
+        self._owner = loop.owner
         self.base_offset = -1
         self.log_append_time = -1
 
@@ -129,17 +136,23 @@ cdef class Outcome:
         self.seen += count
 
     def waiter(self):
-        """What to wait on until it is settled."""
-        waiter = self._loop.create_future()
+        """To be awaited: until all of them are settled, or the batch is divided."""
+        return _waiter(self, None)
+
+    cdef int await_by(self, Waiter waiter) except -1:
+        """Wake it when they are settled."""
         if self._waiters is None:
             self._waiters = []
         self._waiters.append(waiter)
-        return waiter
+        return 0
 
-    def forget(self, waiter):
-        """Nobody waits on it any more."""
-        if self._waiters is not None and waiter in self._waiters:
-            self._waiters.remove(waiter)
+    cdef int leave(self) except -1:
+        """One of those who wait was cancelled. They are sorted out when they are the most."""
+        self._left += 1
+        if self._left > 32 and 2 * self._left > len(self._waiters):
+            self._waiters = [each for each in self._waiters if (<Waiter>each)._wakeup is not None]
+            self._left = 0
+        return 0
 
     cdef int when_done(self, callback, Delivery delivery) except -1:
         if self._state != PENDING:
@@ -160,10 +173,13 @@ cdef class Outcome:
         waiters, callbacks = self._waiters, self._callbacks
         self._state = state
         self._waiters = self._callbacks = None
-        if waiters is not None:
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+        if waiters is not None and state == DIVIDED:
+            waiters = _moved_on(waiters)
+        if waiters is not None and self._owner.get_debug():
+            for waiter in waiters:      # so that it names the task whose step takes long
+                self._owner.call_soon(_wake, [waiter], self._owner)
+        elif waiters:
+            self._owner.call_soon(_wake, waiters, self._owner)
         if callbacks is not None:
             for callback, delivery in callbacks:
                 (<Delivery>delivery).add_done_callback(callback)
@@ -239,19 +255,9 @@ cdef class Delivery:
 
     def __await__(self):
         self._follow()
-        return self._wait() if self._outcome._state == PENDING else self
-
-    def _wait(self):
-        while self._outcome._state == PENDING:
-            outcome = self._outcome
-            waiter = outcome.waiter()
-            try:
-                yield from waiter.__await__()
-            except BaseException:
-                outcome.forget(waiter)
-                raise
-            self._follow()
-        return self._result()
+        if self._outcome._state != PENDING:
+            return self
+        return _waiter(self._outcome, self)
 
     cdef inline int _follow(self) except -1:
         """To the outcome that decides: where a batch was divided, that of its part."""
@@ -297,6 +303,112 @@ cdef class Accepted:
         return self
 
 
+@cython.final
+@cython.freelist(1024)
+cdef class Waiter:
+    """Who awaits a delivery, or an outcome as a whole: what its task takes for a future.
+
+    One of asyncio's own for each record, and a call of the loop for each, cost as much again as all
+    else that happens to the record: who waits for one batch is woken by one call.
+    """
+
+    cdef Outcome _outcome
+    cdef Delivery _delivery         # None where the outcome is awaited
+    cdef object _wakeup             # of the task, while it waits
+    cdef object _context
+    cdef object _cancelled          # what is raised then
+    cdef public object _asyncio_future_blocking
+
+    def __repr__(self):
+        return f"<Waiter for {self._outcome!r}>"
+
+    def __await__(self):
+        return self
+
+    # What the task calls.
+
+    def get_loop(self):
+        return self._outcome._owner
+
+    def add_done_callback(self, wakeup, *, context=None):
+        self._wakeup = wakeup
+        self._context = context
+        self._outcome.await_by(self)
+
+    def result(self):
+        if self._cancelled is not None:
+            raise self._cancelled
+
+    def cancel(self, msg=None):
+        if self._wakeup is None or self._is_over():
+            return False        # it is woken soon
+        self._cancelled = self._outcome._loop.cancelled(*(() if msg is None else (msg,)))
+        wakeup, context = self._wakeup, self._context
+        self._wakeup = self._context = None
+        self._outcome.leave()
+        self._outcome._owner.call_soon(wakeup, self, context=context)
+        return True
+
+    cdef bint _is_over(self):
+        """Whether what is awaited is known; where a batch was divided, by its part."""
+        if self._delivery is not None:
+            self._delivery._follow()
+            self._outcome = self._delivery._outcome
+        return self._outcome._state != PENDING
+
+    cdef object _end(self):
+        return None if self._delivery is None else self._delivery._result()
+
+    cdef int wake(self) except -1:
+        """Let its task go on."""
+        wakeup, context = self._wakeup, self._context
+        if wakeup is None:
+            return 0            # it was cancelled
+        self._wakeup = self._context = None
+        if context is None:
+            wakeup(self)
+            return 0
+        PyContext_Enter(context)
+        try:
+            wakeup(self)
+        finally:
+            PyContext_Exit(context)
+        return 0
+
+
+cdef Waiter _waiter(Outcome outcome, Delivery delivery):
+    cdef Waiter waiter = Waiter.__new__(Waiter)
+    waiter._outcome = outcome
+    waiter._delivery = delivery
+    waiter._asyncio_future_blocking = False
+    return waiter
+
+
+cdef list _moved_on(list waiters):
+    """Their batch was divided: those of a record wait for its part, and the others are returned."""
+    cdef Waiter waiter
+    cdef list others = []
+    for waiter in waiters:
+        if waiter._wakeup is None:
+            continue
+        if waiter._is_over():
+            others.append(waiter)
+        else:
+            waiter._outcome.await_by(waiter)
+    return others
+
+
+def _wake(list waiters not None, owner):
+    """Let those go on who have waited, in their order."""
+    cdef Py_ssize_t at
+    for at in range(len(waiters)):
+        try:
+            (<Waiter>waiters[at]).wake()
+        except BaseException:       # what ends the program: the others are called all the same
+            owner.call_soon(_wake, waiters[at + 1:], owner)
+            raise
+
+
 cdef PyObject *delivery_next(PyObject *self) except? NULL:
     return kaio_stop((<Delivery>self)._result())
 
@@ -319,8 +431,29 @@ cdef PySendResult accepted_send(PyObject *self, PyObject *sent, PyObject **resul
     return PYGEN_RETURN
 
 
+cdef PyObject *waiter_next(PyObject *self) except? NULL:
+    if not (<Waiter>self)._is_over():
+        (<Waiter>self)._asyncio_future_blocking = True
+        Py_INCREF(<Waiter>self)
+        return self
+    return kaio_stop((<Waiter>self)._end())
+
+
+cdef PySendResult waiter_send(PyObject *self, PyObject *sent, PyObject **result) except PYGEN_ERROR:
+    if not (<Waiter>self)._is_over():
+        (<Waiter>self)._asyncio_future_blocking = True
+        Py_INCREF(<Waiter>self)
+        result[0] = self
+        return PYGEN_NEXT
+    end = (<Waiter>self)._end()
+    Py_INCREF(end)
+    result[0] = <PyObject *>end
+    return PYGEN_RETURN
+
+
 kaio_never_waits(<PyTypeObject *>Delivery, delivery_next, delivery_send)
 kaio_never_waits(<PyTypeObject *>Accepted, accepted_next, accepted_send)
+kaio_never_waits(<PyTypeObject *>Waiter, waiter_next, waiter_send)
 
 
 # -- open batches

@@ -13,6 +13,8 @@ from kafka_aio.records.codec import BatchBuilder
 from kafka_aio.types import RecordMetadata, TimestampType
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from typing_extensions import Buffer
 
     from kafka_aio.producer.loop import Loop
@@ -34,6 +36,7 @@ class Outcome:
         "_callbacks",
         "_errors",
         "_loop",
+        "_owner",
         "_state",
         "_waiters",
         "base_offset",
@@ -58,7 +61,8 @@ class Outcome:
         self._state = _State.PENDING
         self._errors: dict[int, KafkaError] | None = None
         self._loop = loop
-        self._waiters: list[Any] = []
+        self._owner = loop.owner
+        self._waiters: list[Waiter] = []
         self._callbacks: list[tuple[Callable[[Delivery], object], Delivery]] = []
 
     def __repr__(self) -> str:
@@ -114,16 +118,17 @@ class Outcome:
         """Somebody was told of so many failures."""
         self.seen += count
 
-    def waiter(self) -> Any:
-        """What to wait on until it is settled."""
-        waiter = self._loop.create_future()
-        self._waiters.append(waiter)
-        return waiter
+    def waiter(self) -> Waiter:
+        """To be awaited: until all of them are settled, or the batch is divided."""
+        return _waiter(self, None)
 
-    def forget(self, waiter: Any) -> None:
-        """Nobody waits on it any more."""
-        if waiter in self._waiters:
-            self._waiters.remove(waiter)
+    def await_by(self, waiter: Waiter) -> None:
+        """Wake it when they are settled."""
+        self._waiters.append(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """One of those who wait was cancelled."""
+        self._waiters.remove(waiter)
 
     def when_done(self, callback: Callable[[Delivery], object], delivery: Delivery) -> None:
         if self._state is _State.PENDING:
@@ -141,8 +146,7 @@ class Outcome:
         self._state = state
         self._waiters, self._callbacks = [], []
         for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+            waiter.settled()
         for callback, delivery in callbacks:
             delivery.add_done_callback(callback)
 
@@ -220,14 +224,8 @@ class Delivery:
         self._followed().when_done(callback, self)
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        while (outcome := self._followed()).is_pending:
-            waiter = outcome.waiter()
-            try:
-                yield from waiter
-            except BaseException:
-                outcome.forget(waiter)
-                raise
-        return self.result()
+        metadata: RecordMetadata = yield from _waiter(self._followed(), self)
+        return metadata
 
     def _followed(self) -> Outcome:
         """The outcome that decides: where a batch was divided, that of its part."""
@@ -266,6 +264,101 @@ class Accepted:
     def __await__(self) -> Generator[Any, None, Delivery]:
         return self.delivery
         yield
+
+
+@final
+class Waiter:
+    """Who awaits a delivery, or an outcome as a whole: what its task takes for a future."""
+
+    __slots__ = (
+        "_asyncio_future_blocking",
+        "_cancelled",
+        "_context",
+        "_delivery",
+        "_outcome",
+        "_wakeup",
+    )
+
+    _outcome: Outcome
+    _delivery: Delivery | None
+    """None where the outcome is awaited."""
+    _wakeup: Callable[[Waiter], object] | None
+    """Of the task, while it waits."""
+    _context: Context | None
+    _cancelled: BaseException | None
+    _asyncio_future_blocking: bool
+
+    def __new__(cls) -> Self:
+        raise TypeError("cannot create 'Waiter' instances: a delivery does")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle 'Waiter' object")
+
+    def __repr__(self) -> str:
+        return f"<Waiter for {self._outcome!r}>"
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self  # type: ignore[return-value]  # an iterator will do
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Waiter:
+        if not self._is_over():
+            self._asyncio_future_blocking = True
+            return self
+        raise StopIteration(None if self._delivery is None else self._delivery.result())
+
+    # What the task calls.
+
+    def get_loop(self) -> Any:
+        return self._outcome._owner
+
+    def add_done_callback(
+        self, wakeup: Callable[[Waiter], object], *, context: Context | None = None
+    ) -> None:
+        self._wakeup = wakeup
+        self._context = context
+        self._outcome.await_by(self)
+
+    def result(self) -> None:
+        if self._cancelled is not None:
+            raise self._cancelled
+
+    def cancel(self, msg: object = None) -> bool:
+        if self._wakeup is None or self._is_over():
+            return False  # it is woken soon
+        self._cancelled = self._outcome._loop.cancelled(*(() if msg is None else (msg,)))
+        self._outcome.leave(self)
+        self._call()
+        return True
+
+    def settled(self) -> None:
+        """It is known how it ends; or by whom, as its batch was divided."""
+        if self._is_over():
+            self._call()
+        else:
+            self._outcome.await_by(self)
+
+    def _call(self) -> None:
+        wakeup, context = self._wakeup, self._context
+        self._wakeup = self._context = None
+        self._outcome._owner.call_soon(wakeup, self, context=context)
+
+    def _is_over(self) -> bool:
+        """Whether what is awaited is known; where a batch was divided, by its part."""
+        if self._delivery is not None:
+            self._outcome = self._delivery.outcome
+        return not self._outcome.is_pending
+
+
+def _waiter(outcome: Outcome, delivery: Delivery | None) -> Waiter:
+    made = object.__new__(Waiter)
+    made._outcome = outcome
+    made._delivery = delivery
+    made._wakeup = made._context = made._cancelled = None
+    made._asyncio_future_blocking = False
+    return made
 
 
 @final

@@ -209,9 +209,4 @@ class Failed(Mapping[int, KafkaError]):
 
 def _wait(stretch: Stretch) -> Generator[Any, None, None]:
     while pending := next((each for each, *_ in stretch.settled() if each.is_pending), None):
-        waiter = pending.waiter()
-        try:
-            yield from waiter
-        except BaseException:
-            pending.forget(waiter)
-            raise
+        yield from pending.waiter()

@@ -7,8 +7,14 @@ from typing import Any, Protocol
 
 
 class Loop(Protocol):
-    """Makes what can be waited on, and calls what the user gave us."""
+    """Whose tasks wait, and who calls what the user gave us."""
 
-    def create_future(self) -> Any: ...
+    @property
+    def owner(self) -> Any:
+        """The event loop itself: tasks compare it with their own."""
+
+    @property
+    def cancelled(self) -> Callable[..., BaseException]:
+        """What is raised in a task that was cancelled while it waited."""
 
     def call_soon(self, callback: Callable[[Any], object], value: object, /) -> object: ...

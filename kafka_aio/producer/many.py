@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,16 @@ from kafka_aio.producer.record import ProducerRecord
 
 if TYPE_CHECKING:
     from kafka_aio.producer.rows import Portion
+
+
+@contextmanager
+def noted(accepted: Deliveries) -> Iterator[None]:
+    """Who is cancelled here gets to know how many records were accepted."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        error.add_note(f"{len(accepted)} records of this call were accepted")
+        raise
 
 
 class Many:
@@ -49,15 +60,8 @@ class Many:
         """
         total = len(records) if hasattr(records, "__len__") else None
         try:
-            if hasattr(records, "schema") and hasattr(records, "num_rows"):
-                await self._submit_columns(records)
-            elif keys is None and self._intake.is_plain and _are_values(records):
-                await self._submit_values(records)
-            else:
-                await self._submit_one_by_one(records, keys)
-        except asyncio.CancelledError as error:
-            error.add_note(f"{len(self._deliveries)} records of this call were accepted")
-            raise
+            with noted(self._deliveries):
+                await self._submit(records, keys)
         except (KafkaError, TypeError, ValueError) as error:
             if not len(self._deliveries):
                 raise
@@ -65,6 +69,14 @@ class Many:
             assert made is not None
             raise made from error
         return self._deliveries
+
+    async def _submit(self, records: Any, keys: Iterable[Any] | None) -> None:
+        if hasattr(records, "schema") and hasattr(records, "num_rows"):
+            await self._submit_columns(records)
+        elif keys is None and self._intake.is_plain and _are_values(records):
+            await self._submit_values(records)
+        else:
+            await self._submit_one_by_one(records, keys)
 
     # Values, all for one topic.
 

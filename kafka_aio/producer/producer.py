@@ -25,7 +25,7 @@ from kafka_aio.producer.deliveries import Deliveries
 from kafka_aio.producer.delivery import Delivery, OpenTopic
 from kafka_aio.producer.failures import Failures
 from kafka_aio.producer.intake import Intake
-from kafka_aio.producer.many import Many
+from kafka_aio.producer.many import Many, noted
 from kafka_aio.producer.memory import Memory
 from kafka_aio.producer.partitioner import RoundRobin
 from kafka_aio.producer.record import ProducerRecord
@@ -333,6 +333,8 @@ class Producer(Generic[K, V]):
             await producer.send_many(None, [ProducerRecord("orders", b"one", headers=...)])
             await producer.send_many("orders", table)       # Arrow: columns value, key, ...
 
+        Cancelled, it says how many were accepted, as `submit_many`: these are delivered.
+
         Args:
             topic: Where they go; None where each of them says.
             records: A list of values is the quickest; or any values, `ProducerRecord`s, or an Arrow
@@ -349,11 +351,11 @@ class Producer(Generic[K, V]):
             SendManyError: Some were not delivered, or not accepted: it says which, and why.
             TypeError, ValueError: The first cannot be sent like this.
         """
-        return await (
-            await self.submit_many(
-                topic, records, keys=keys, partition=partition, timestamp=timestamp
-            )
+        deliveries = await self.submit_many(
+            topic, records, keys=keys, partition=partition, timestamp=timestamp
         )
+        with noted(deliveries):
+            return await deliveries
 
     async def submit_many(
         self,
@@ -366,7 +368,8 @@ class Producer(Generic[K, V]):
     ) -> Deliveries:
         """Have many records accepted into the buffer. Arguments as for `send_many`.
 
-        Cancelled, it has accepted the first ones: a note on the error says how many.
+        Cancelled, it has accepted the first ones, of columns the first for each partition: a note
+        on the error says how many.
 
         Returns:
             Their deliveries: to be awaited, all together or one by one.

@@ -31,8 +31,8 @@ class UserCode:
         self._partitioner = partitioner
         self._on_send = _methods(interceptors, "on_send")
         self._on_acknowledgement = _methods(interceptors, "on_acknowledgement")
-        self._loop = asyncio.get_running_loop()
-        self.create_future = self._loop.create_future
+        self.owner = asyncio.get_running_loop()
+        self.cancelled = asyncio.CancelledError
 
     def __repr__(self) -> str:
         return f"<UserCode: {len(self._on_send)} interceptors>"
@@ -50,7 +50,7 @@ class UserCode:
 
     def call_soon(self, callback: Callable[[Any], object], value: object) -> None:
         """Call it in the next turn of the loop."""
-        self._loop.call_soon(_call, callback, value)
+        self.owner.call_soon(_call, callback, value)
 
     def intercepted(self, record: ProducerRecord) -> ProducerRecord:
         """The record as the interceptors want it. One that raises is passed over, as in Java."""

@@ -25,8 +25,8 @@ A0, A1, A2, B0 = (
 class StillLoop:
     """What an outcome needs of a loop, where nobody waits: callbacks are called at once."""
 
-    def create_future(self) -> Any:
-        raise AssertionError("nobody waits here")
+    owner = None
+    cancelled = BaseException
 
     def call_soon(self, callback: Callable[[Any], object], value: object, /) -> None:
         callback(value)

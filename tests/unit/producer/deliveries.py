@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context, copy_context
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -27,55 +30,55 @@ compiled = _find_compiled()
 modules: Sequence[ModuleType] = [twin] if compiled is None else [compiled, twin]
 
 
-class Waiter:
-    """As much of a future as a delivery needs."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-
-    def done(self) -> bool:
-        return self.is_set
-
-    def set_result(self, _: None) -> None:
-        self.is_set = True
-
-    def __await__(self) -> Generator[Waiter, None, None]:
-        yield self
-
-    __iter__ = __await__  # as a future has
-
-
 class Loop:
     """Keeps what it is to call, until `run`."""
 
-    def __init__(self) -> None:
-        self.waiters: list[Waiter] = []
-        self._soon: list[tuple[Callable[[Any], object], object]] = []
+    cancelled = CancelledError
 
-    def create_future(self) -> Waiter:
-        self.waiters.append(Waiter())
-        return self.waiters[-1]
+    def __init__(self, *, is_debug: bool = False) -> None:
+        self.owner = self
+        self._is_debug = is_debug
+        self._soon: list[tuple[Callable[..., object], tuple[object, ...]]] = []
 
-    def call_soon(self, callback: Callable[[Any], object], value: object) -> None:
-        self._soon.append((callback, value))
+    def get_debug(self) -> bool:
+        return self._is_debug
+
+    def call_soon(
+        self, callback: Callable[..., object], *arguments: object, context: Context | None = None
+    ) -> None:
+        call = callback if context is None else partial(context.run, callback)
+        self._soon.append((call, arguments))
 
     def run(self) -> None:
+        """Call what is there now."""
         soon, self._soon = self._soon, []
-        for callback, value in soon:
-            callback(value)
+        for at, (callback, arguments) in enumerate(soon):
+            try:
+                callback(*arguments)
+            except BaseException:
+                self._soon = soon[at + 1 :] + self._soon
+                raise
+
+    @property
+    def calls(self) -> int:
+        """How many are to be called."""
+        return len(self._soon)
 
 
 class Awaiting:
-    """Somebody who awaits something, in steps."""
+    """Somebody who awaits something: as much of a task as can be stepped by hand."""
 
     def __init__(self, awaitable: Awaitable[Any]) -> None:
         async def wait() -> Any:
             return await awaitable
 
         self._work = wait()
-        self.waits_for: Waiter | None = None
+        self.waits_for: Any = None
         self.result: Any = None
         self.error: BaseException | None = None
+        self.is_woken = False
+        self.raises: BaseException | None = None
+        """What its next step raises, out of the task."""
 
     @property
     def is_done(self) -> bool:
@@ -90,7 +93,17 @@ class Awaiting:
             self.result = stop.value
         except BaseException as error:
             self.error = error
+        else:
+            assert self.waits_for._asyncio_future_blocking
+            self.waits_for._asyncio_future_blocking = False
+            self.waits_for.add_done_callback(self._wake, context=copy_context())
         return self
+
+    def _wake(self, waiter: object) -> None:
+        assert waiter is self.waits_for
+        self.is_woken = True
+        if self.raises is not None:
+            raise self.raises
 
     def close(self) -> None:
         self._work.close()

@@ -13,8 +13,8 @@ from kafka_aio.producer.delivery import Outcome
 class NoLoop:
     """Nobody waits in these tests."""
 
-    def create_future(self) -> Any:
-        raise AssertionError("nothing is pending here")
+    owner = None
+    cancelled = BaseException
 
     def call_soon(self, callback: Callable[[Any], object], value: object, /) -> object:
         raise AssertionError("there are no callbacks here")

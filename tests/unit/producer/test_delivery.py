@@ -62,15 +62,20 @@ def test_once_it_is_done_there_is_nothing_to_wait_for(module: ModuleType, loop: 
 
     assert first.result == second.result == delivery.result()
     assert first.result.offset == 5
-    assert loop.waiters == []
+    assert first.is_done
+    assert second.is_done
 
 
 def test_two_may_await_it(module: ModuleType, loop: Loop) -> None:
     outcome, (delivery,) = batch_of(module, loop, 1)
     first, second = Awaiting(delivery).step(), Awaiting(delivery).step()
     outcome.deliver(5)
+    were_woken = [first.is_woken, second.is_woken]
+    loop.run()
 
-    assert all(waiter.is_set for waiter in loop.waiters)
+    assert were_woken == [False, False]  # not before their turn of the loop
+    assert first.is_woken
+    assert second.is_woken
     assert first.step().result == second.step().result
 
 
@@ -79,20 +84,29 @@ def test_one_who_stops_waiting_is_forgotten_and_the_other_is_not(
 ) -> None:
     outcome, (delivery,) = batch_of(module, loop, 1)
     first, second = Awaiting(delivery).step(), Awaiting(delivery).step()
-    first.step(asyncio.CancelledError())
+    is_cancelled = first.waits_for.cancel()
+    loop.run()
+    was_woken = first.is_woken
+    first.is_woken = False
+    with pytest.raises(asyncio.CancelledError):
+        first.waits_for.result()
     outcome.deliver(5)
+    loop.run()
 
-    assert isinstance(first.error, asyncio.CancelledError)
-    assert [waiter.is_set for waiter in loop.waiters] == [False, True]
+    assert is_cancelled
+    assert was_woken
+    assert [first.is_woken, second.is_woken] == [False, True]
     assert second.step().result.offset == 5
+    first.close()
 
 
 def test_it_goes_on_waiting_if_it_is_woken_for_nothing(module: ModuleType, loop: Loop) -> None:
     outcome, (delivery,) = batch_of(module, loop, 1)
     awaiting = Awaiting(delivery).step().step()
+    was_done = awaiting.is_done
     outcome.deliver(5)
 
-    assert len(loop.waiters) == 2
+    assert not was_done
     assert awaiting.step().result.offset == 5
 
 
@@ -438,18 +452,3 @@ def test_submit_gives_the_delivery_to_who_awaits_it(module: ModuleType, loop: Lo
     assert not accepted.delivery.done()
     assert topic.submit(b"k", b"v" * 200, 1, 0.0) is None
     assert batch.builder.count == 1
-
-
-async def test_it_goes_with_what_asyncio_has(module: ModuleType) -> None:
-    running: Any = asyncio.get_running_loop()
-    outcome, deliveries = batch_of(module, running, 3)
-    waiting = asyncio.gather(*deliveries)
-    shielded = asyncio.shield(deliveries[0])
-    await asyncio.sleep(0)
-    outcome.deliver(0)
-
-    assert [each.offset for each in await waiting] == [0, 1, 2]
-    assert (await shielded).offset == 0
-    assert [each.offset for each in await asyncio.gather(*deliveries)] == [0, 1, 2]
-    assert (await asyncio.wait_for(deliveries[1], 1)).offset == 1
-    assert (await asyncio.ensure_future(deliveries[2])).offset == 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from asyncio import CancelledError
 from types import ModuleType
 from typing import Any
 
@@ -22,10 +23,15 @@ def public(kind: type) -> set[str]:
 
 
 @both
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "Waiter"])
 def test_both_have_the_same_names(name: str) -> None:
     assert compiled is not None
-    internal = {"when_done"}  # not seen from Python where it is compiled
+    internal = {
+        "when_done",
+        "await_by",
+        "leave",
+        "settled",
+    }  # not seen from Python where it is compiled
 
     assert public(getattr(twin, name)) - internal == public(getattr(compiled, name))
 
@@ -54,7 +60,7 @@ class Run:
         """One step; what it gives, or raises, is seen."""
         try:
             self.seen.append((action, getattr(self, action)(number)))
-        except (KafkaError, TypeError, ValueError) as error:
+        except (KafkaError, TypeError, ValueError, CancelledError) as error:
             self.seen.append((action, type(error).__name__, str(error)))
 
     def close(self) -> None:
@@ -117,7 +123,12 @@ class Run:
     def cancel(self, number: int) -> object:
         if not self._awaiting:
             return None
-        return type(self._awaiting.pop(number % len(self._awaiting)).step(GeneratorExit()).error)
+        return self._awaiting[number % len(self._awaiting)].waits_for.cancel(f"number {number}")
+
+    def cancelled(self, number: int) -> object:
+        if not self._awaiting:
+            return None
+        return self._awaiting[number % len(self._awaiting)].waits_for.result()
 
     def call(self, number: int) -> None:
         one = self._one(number)
@@ -128,8 +139,8 @@ class Run:
 
     def look(self, number: int) -> object:
         outcome = self._batch.outcome
-        waiters = [waiter.is_set for waiter in self._loop.waiters]
-        return repr(self._deliveries), repr(outcome), outcome.seen, outcome.unseen, waiters
+        woken = [each.is_woken for each in self._awaiting]
+        return repr(self._deliveries), repr(outcome), outcome.seen, outcome.unseen, woken
 
     def _one(self, number: int) -> Any:
         if not self._deliveries:

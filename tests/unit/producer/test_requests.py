@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from kafka_aio.producer.requests import answers, produce
+from kafka_aio.errors import DeliveryError, InvalidRecord
+from kafka_aio.producer.batch import Batch
+from kafka_aio.producer.requests import answers, blamed, produce
 from kafka_aio.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
@@ -87,3 +90,64 @@ def test_a_batch_that_the_answer_does_not_mention_has_none() -> None:
 
     assert told == [(batch, None)]
     assert values(batch) == [b"only"]
+
+
+# -- records that the broker blames (KIP-467)
+
+
+def batch_of(count: int) -> Batch:
+    """A batch that was drained."""
+    records = Accumulated(linger=0.0)
+    for _ in range(count):
+        records.added(A0)
+    (batch,) = records.drain()
+    return batch
+
+
+def refusal(blames: dict[int, str | None], text: str | None = None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=0,
+        error_code=InvalidRecord.code,
+        error_message=text,
+        base_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=text)
+            for index, text in blames.items()
+        ],
+    )
+
+
+def test_each_record_that_is_blamed_has_the_error_and_its_own_text() -> None:
+    error = InvalidRecord("a-0: no key")
+    _, by_index = blamed(batch_of(5), error, refusal({1: "no key", 3: "no value"}))
+
+    assert {index: type(each) for index, each in by_index.items()} == {
+        1: InvalidRecord,
+        3: InvalidRecord,
+    }
+    assert ["no key" in str(each) for each in by_index.values()] == [True, False]
+    assert ["no value" in str(each) for each in by_index.values()] == [False, True]
+    assert all("a-0" in str(each) for each in by_index.values())
+
+
+def test_one_that_is_blamed_without_a_text_has_that_of_its_batch() -> None:
+    error = InvalidRecord("a-0: compacted")
+    _, by_index = blamed(batch_of(2), error, refusal({0: None}, "compacted"))
+
+    assert "compacted" in str(by_index[0])
+
+
+def test_the_others_are_told_that_they_were_refused_for_the_sake_of_these() -> None:
+    error = InvalidRecord("a-0: no key")
+    others, by_index = blamed(batch_of(5), error, refusal({1: "no key", 3: "no key"}))
+
+    assert isinstance(others, DeliveryError)
+    assert "refused for the sake of other records of its batch" in str(others)
+    assert (others.count, others.causes, others.__cause__) == (3, (error,), error)
+    assert others not in by_index.values()
+
+
+def test_where_none_is_blamed_all_have_the_error_of_the_batch() -> None:
+    error = InvalidRecord("a-0: no key")
+
+    assert blamed(batch_of(5), error, refusal({}, "no key")) == (error, {})
