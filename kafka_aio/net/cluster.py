@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from math import inf
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 
@@ -23,11 +23,13 @@ from kafka_aio.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka_aio.metadata import Endpoint, Leader, Metadata
 from kafka_aio.net import clock
 from kafka_aio.net.clock import seconds
-from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.connection import Connection
 from kafka_aio.net.coordinators import Coordinator, Coordinators
 from kafka_aio.net.dial import Dialer
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.net.links import GENERAL, Channel, Links
 from kafka_aio.net.refresher import Refresher
+from kafka_aio.net.reply import Done
 from kafka_aio.net.tasks import Stage, Tasks
 from kafka_aio.net.tokens import Tokens
 from kafka_aio.nodes import Nodes
@@ -202,22 +204,67 @@ class Cluster:
         except (KafkaConnectionError, KafkaTimeoutError):
             self.request_refresh()
             raise
+        self._answered(node, connection, began_at)
+        return response
+
+    def can_send(self, node: int) -> bool:
+        """Whether `send_nowait` would write a request to a node at once."""
+        connection = self._links.get_nowait(node, GENERAL)
+        return connection is not None and connection.can_send
+
+    def why_not(self, node: int) -> str:
+        """Why it would not."""
+        connection = self._links.get_nowait(node, GENERAL)
+        return f"node {node} is not connected" if connection is None else connection.why_not()
+
+    def send_nowait(
+        self,
+        node: int,
+        request: Request[R],
+        done: Done[R] | None,
+        *,
+        at_most: int | None = None,
+    ) -> None:
+        """Send a node a request in this very step; only while `can_send`.
+
+        Args:
+            node: Its id.
+            request: What to ask.
+            done: Is called in the step in which the answer comes; None for a Produce with acks=0,
+                which has none.
+            at_most: The highest version to use.
+
+        Raises:
+            KafkaConnectionError: It cannot be sent now.
+            UnsupportedVersion: As `send`.
+        """
+        connection = self._links.get_nowait(node, GENERAL)
+        if connection is None:
+            raise KafkaConnectionError(f"node {node} is not connected")
+        deadline = self._loop.time() + self._request_timeout
+        seen = None if done is None else partial(self._seen, node, connection, deadline, done)
+        connection.send_nowait(request, seen, deadline=deadline, at_most=at_most)
+
+    def _seen(
+        self,
+        node: int,
+        connection: Connection,
+        deadline: float,
+        done: Done[R],
+        response: R | None,
+        error: KafkaError | None,
+    ) -> None:
+        if error is None:
+            self._answered(node, connection, deadline - self._request_timeout)
+        elif isinstance(error, KafkaConnectionError | KafkaTimeoutError):
+            self.request_refresh()
+        done(response, error)
+
+    def _answered(self, node: int, connection: Connection, began_at: float) -> None:
         now = self._loop.time()
         self._latency.observe(now - began_at)
         if connection.throttled_until > now:
             self._nodes.throttled(node, connection.throttled_until - now, now=now)
-        return response
-
-    async def post(self, node: int, request: Request[Any], *, at_most: int | None = None) -> None:
-        """Send a node what it does not answer: a Produce with acks=0.
-
-        Raises:
-            KafkaError: As `send`.
-        """
-        self._check()
-        deadline = self._loop.time() + self._request_timeout
-        connection = await self._connect(node, GENERAL, deadline)
-        await connection.post(request, deadline=deadline, at_most=at_most)
 
     def is_connected(self, node: int) -> bool:
         """Whether a request can be sent to a node without dialling it first."""
@@ -231,6 +278,10 @@ class Cluster:
     def when_updated(self, callback: Callable[[], None]) -> None:
         """Have it called whenever something is learnt of the cluster: leaders may be others."""
         self._refresher.updated = callback
+
+    def when_free(self, callback: Callable[[], None]) -> None:
+        """Have it called whenever `can_send` may have become true."""
+        self._links.when_free = callback
 
     async def send_any(
         self, request: Request[R], *, timeout: float | None = None, at_most: int | None = None

@@ -14,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -30,6 +29,8 @@ from kafka_aio.errors import (
     fresh,
 )
 from kafka_aio.net import tls
+from kafka_aio.net.limits import Limits, Traffic
+from kafka_aio.net.reply import Done, Reply
 from kafka_aio.net.turns import Turns
 from kafka_aio.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_aio.protocol.schema import Buffer, Request, schema_of
@@ -47,35 +48,10 @@ UNTAKEN_LIMIT: Final = 4 * 1024 * 1024
 CLOSE_SECONDS: Final = 1.0
 """How long a closing connection may take to write what it has and to say goodbye (TLS)."""
 
-_Waiter: TypeAlias = "asyncio.Future[list[Answer[Any]]]"
+_Waiter: TypeAlias = "asyncio.Future[list[Answer[Any]]] | Reply"
 """Is given its answer in a list, and takes it out: whoever keeps the future keeps no frame."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a connection is held to."""
-
-    client_id: str | None = None
-    max_in_flight: int = 100
-    frame_timeout: float = 30.0
-    """How long a frame may take from its first byte to its last, and a throttle at most."""
-    receive_max_bytes: int = 100 * 2**20
-
-
-@dataclass(slots=True)
-class Traffic:
-    """What has gone over connections. One is shared by all of a client."""
-
-    requests: int = 0
-    answers: int = 0
-    dropped: int = 0
-    """Answers to requests that were cancelled."""
-    bytes_out: int = 0
-    bytes_in: int = 0
-    throttled: float = 0.0
-    """Seconds that brokers have asked us to pause."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -198,9 +174,48 @@ class Connection(asyncio.BufferedProtocol):
         """
         version = self.version_of(type(request), at_most=at_most)
         await self._wait_turn(request, deadline)
-        self._write(self._wire.post(request, version))
-        if self._wire.in_flight == 0:
-            self.idle_since = self._loop.time()
+        self._post(request, version)
+
+    @property
+    def can_send(self) -> bool:
+        """Whether a request would be written at once."""
+        return self.is_open and self._turns.are_free
+
+    def why_not(self) -> str:
+        """Why it would not."""
+        return self._turns.why_not() if self.is_open else str(self._lost(indefinite=False))
+
+    def when_free(self, callback: Callable[[], None]) -> None:
+        """Have it called whenever a request may be written again."""
+        self._turns.when_free = callback
+
+    def send_nowait(
+        self,
+        request: Request[R],
+        done: Done[R] | None,
+        *,
+        deadline: float,
+        at_most: int | None = None,
+    ) -> None:
+        """Send a request in this very step; only while `can_send`.
+
+        Args:
+            request: What to ask.
+            done: Is called in the step in which the answer comes; None where there is none.
+            deadline: As for `send`.
+            at_most: As for `send`.
+
+        Raises:
+            KafkaConnectionError: It cannot be sent now.
+            UnsupportedVersion: As `send`.
+        """
+        version = self.version_of(type(request), at_most=at_most)
+        if not self._turns.are_free:
+            raise KafkaConnectionError(f"{self.peer}: {self._turns.why_not()}")
+        if done is None:
+            self._post(request, version)
+        else:
+            self._begin(request, version, Reply(self, done), deadline)
 
     async def exchange(self, request: Request[R], version: int, *, deadline: float) -> R:
         """Ask out of turn, in a given version: for the handshake.
@@ -208,33 +223,21 @@ class Connection(asyncio.BufferedProtocol):
         Raises:
             KafkaTimeoutError, KafkaConnectionError, ProtocolError: As `send`.
         """
-        answer = await self.raw_exchange(request, version, deadline=deadline)
-        try:
-            response = cast(R, answer.decode())
-        except ProtocolError as error:
-            self.close(ProtocolError(f"{self.peer}: {error}"))
-            raise self._lost(indefinite=True) from error
-        self.hint = ""
-        self._honour_throttle(getattr(response, "throttle_time_ms", 0))
-        return response
+        return cast(R, self.decoded(await self.raw_exchange(request, version, deadline=deadline)))
 
     async def raw_exchange(
         self, request: Request[R], version: int, *, deadline: float
     ) -> Answer[Any]:
         """As `exchange`, but the answer is not decoded: for ApiVersions, which may refuse."""
         self._check_open()
-        now = self._loop.time()
-        waiter: _Waiter = self._loop.create_future()
-        self._write(self._wire.send(request, version, waiter, now=now, deadline=deadline))
-        self.idle_since = inf
-        self._arm(deadline)
-        logger.debug("sent %s v%d to %s", type(request).__name__, version, self.peer)
+        waiter: asyncio.Future[list[Answer[Any]]] = self._loop.create_future()
+        self._begin(request, version, waiter, deadline)
         try:
             answer = (await waiter).pop()
         except asyncio.CancelledError:
             self._forget(waiter)
             raise
-        self._take(answer)
+        self.take(answer)
         return answer
 
     async def wait_closed(self, *, until: float = inf) -> bool:
@@ -357,19 +360,35 @@ class Connection(asyncio.BufferedProtocol):
             self._is_reading = False
             self._transport.pause_reading()
 
-    def _take(self, answer: Answer[Any]) -> None:
+    def take(self, answer: Answer[Any]) -> None:
+        """An answer is in the hands of who asked: it counts as read no longer."""
         self._untaken -= len(answer.frame)
         if not self._is_reading and self._untaken <= UNTAKEN_LIMIT and self._error is None:
             assert self._transport is not None
             self._is_reading = True
             self._transport.resume_reading()
 
-    def _forget(self, waiter: _Waiter) -> None:
+    def _forget(self, waiter: asyncio.Future[list[Answer[Any]]]) -> None:
         """A request was cancelled; perhaps after its answer came, before its task ran."""
         if waiter.cancelled() or waiter.exception() is not None:
             return
         self._traffic.dropped += 1
-        self._take(waiter.result().pop())
+        self.take(waiter.result().pop())
+
+    def decoded(self, answer: Answer[Any]) -> object:
+        """What an answer says.
+
+        Raises:
+            ProtocolError: It makes no sense; the connection is closed.
+        """
+        try:
+            response = answer.decode()
+        except ProtocolError as error:
+            self.close(ProtocolError(f"{self.peer}: {error}"))
+            raise self._lost(indefinite=True) from error
+        self.hint = ""
+        self._honour_throttle(getattr(response, "throttle_time_ms", 0))
+        return response
 
     def _honour_throttle(self, milliseconds: int) -> None:
         """Pause as the broker asks (KIP-219). It does not read from us meanwhile anyway."""
@@ -398,6 +417,18 @@ class Connection(asyncio.BufferedProtocol):
             f"{self.peer}: {api} was not sent in time: {self._turns.why_not()}"
         )
 
+    def _begin(self, request: Request[Any], version: int, waiter: _Waiter, deadline: float) -> None:
+        now = self._loop.time()
+        self._write(self._wire.send(request, version, waiter, now=now, deadline=deadline))
+        self.idle_since = inf
+        self._arm(deadline)
+        logger.debug("sent %s v%d to %s", type(request).__name__, version, self.peer)
+
+    def _post(self, request: Request[Any], version: int) -> None:
+        self._write(self._wire.post(request, version))
+        if self._wire.in_flight == 0:
+            self.idle_since = self._loop.time()
+
     # The socket.
 
     def _write(self, buffers: list[Buffer]) -> None:
@@ -417,9 +448,7 @@ class Connection(asyncio.BufferedProtocol):
     def _arm(self, deadline: float) -> None:
         """See to it that `_check_time` runs at that time or before, if anything is awaited."""
         if self._timer is not None:
-            if (
-                self._timer_at <= deadline
-            ):  # kept here: uvloop's timer for a time that is past has no when()
+            if self._timer_at <= deadline:  # uvloop's timer for a time that is past has no when()
                 return
             self._timer.cancel()
         self._timer = None if deadline == inf else self._loop.call_at(deadline, self._check_time)

@@ -27,7 +27,8 @@ from kafka_aio.errors import (
 )
 from kafka_aio.net import tls
 from kafka_aio.net.authentication import Authenticator
-from kafka_aio.net.connection import CLOSE_SECONDS, Connection, Limits, Traffic, address_text
+from kafka_aio.net.connection import CLOSE_SECONDS, Connection, address_text
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.net.tokens import Tokens
 from kafka_aio.protocol.versions import Negotiation
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from typing import Final, NamedTuple, TypeAlias
@@ -74,6 +74,7 @@ class Links:
     Attributes:
         metadata: Where the nodes are.
         nodes: Which of them may be dialled.
+        when_free: Is called whenever one may take a request at once.
         opened: How many connections became ready.
         failed: How many dials did not succeed.
     """
@@ -88,6 +89,7 @@ class Links:
         max_idle: float,
         rng: random.Random,
     ) -> None:
+        self.when_free: Callable[[], None] | None = None
         self.opened = 0
         self.failed = 0
         self._tasks = tasks
@@ -171,6 +173,8 @@ class Links:
         try:
             link.connection = await self._dial(place[0], link)
             if link.connection is not None:
+                if self.when_free is not None:
+                    link.connection.when_free(self.when_free)
                 link.ready.set_result(link.connection)
                 await self._keep(place[0], link.connection)
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,6 +24,8 @@ class Turns:
         """Whether the socket takes no more."""
         self.paused_until = 0.0
         """Until when the broker has asked us to pause; in the past, if it has not."""
+        self.when_free: Callable[[], None] | None = None
+        """Is called whenever it may have become the turn of who does not wait."""
         self._wire = wire
         self._max_in_flight = max_in_flight
         self._loop = asyncio.get_running_loop()
@@ -38,13 +40,18 @@ class Turns:
     def __len__(self) -> int:
         return len(self._queue)
 
+    @property
+    def are_free(self) -> bool:
+        """Whether who comes now need not wait."""
+        return not self._queue and self._has_room()
+
     async def wait(self, *, deadline: float) -> None:
         """Wait for a turn, or the end of all turns. Who returns from here sends in the same step.
 
         Raises:
             TimeoutError: The time is over.
         """
-        if not self._queue and self._has_room():
+        if self.are_free:
             return
         wakeup = asyncio.Event()
         self._queue.append(wakeup)
@@ -86,8 +93,11 @@ class Turns:
         if self._exclusive is not None:
             if self._is_quiet():
                 self._exclusive.set()
-        elif self._queue and self._has_room():
-            self._queue[0].set()
+        elif self._has_room():
+            if self._queue:
+                self._queue[0].set()
+            elif self.when_free is not None:
+                self.when_free()
 
     def close(self) -> None:
         """End all turns: nobody waits any longer."""

@@ -1,10 +1,10 @@
-"""The Sender: a task that drains batches into requests, and settles what comes back.
+"""The Sender: a task that drains batches into requests; `settling` does with the answers.
 
-    wait until something is due -> expire -> ready -> drain -> stamp, finish -> to a courier
-    the courier: send -> delivered | retry | split | failed, and wake the Sender
+    wait until something is due -> expire -> ready -> drain -> stamp, finish -> written
+    the answer, in the step in which it comes: settled, and the Sender woken
 
-A node that is not connected is dialled first, beside the rest: nothing is drained for it meanwhile.
-Requests to one node are written in the order in which they were drained.
+Nothing is drained for a node that cannot be sent to at once: one that is not connected is dialled
+first, beside the rest; one that asked for a pause, or does not read, is waited for.
 """
 
 from __future__ import annotations
@@ -19,40 +19,19 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.backoff import Backoff
-from kafka_aio.errors import (
-    AuthenticationError,
-    BrokerError,
-    ClusterAuthorizationFailed,
-    DuplicateSequenceNumber,
-    KafkaConnectionError,
-    KafkaError,
-    KafkaStorageError,
-    KafkaTimeoutError,
-    MessageTooLarge,
-    NotEnoughReplicasAfterAppend,
-    NotLeaderOrFollower,
-    OutOfOrderSequenceNumber,
-    ProtocolError,
-    RecordListTooLarge,
-    RequestTimedOut,
-    TransactionalIdAuthorizationFailed,
-    UnsupportedVersion,
-    for_code,
-    fresh,
-)
-from kafka_aio.metadata import Leader
+from kafka_aio.errors import AuthenticationError, KafkaConnectionError, KafkaError, StateError
 from kafka_aio.net import clock
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.tasks import Tasks, Wakeup
 from kafka_aio.producer.accumulator import Accumulator
 from kafka_aio.producer.batch import Batch, Phase
 from kafka_aio.producer.complaint import FIRST_AFTER, Complaint
-from kafka_aio.producer.couriers import Couriers
 from kafka_aio.producer.failures import Failures
 from kafka_aio.producer.identification import ask_for_id
-from kafka_aio.producer.requests import answers, blamed, produce
+from kafka_aio.producer.requests import produce
 from kafka_aio.producer.sequences import Sequences
-from kafka_aio.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from kafka_aio.producer.settling import Settling
+from kafka_aio.protocol.messages.produce import ProduceResponse
 from kafka_aio.records.compression import Codec, Compression
 
 if TYPE_CHECKING:
@@ -60,16 +39,6 @@ if TYPE_CHECKING:
 
 COMPRESSED_IN_PLACE: Final = 65_536
 """As many bytes are compressed on the loop; more of them in a thread."""
-
-_FATAL: Final = (ClusterAuthorizationFailed, TransactionalIdAuthorizationFailed)
-_INDEFINITE: Final = (
-    KafkaStorageError,
-    NotEnoughReplicasAfterAppend,
-    NotLeaderOrFollower,
-    RequestTimedOut,
-)
-"""What a leader may say that has appended the records, and waits for the other replicas."""
-_TOO_LARGE: Final = (MessageTooLarge, RecordListTooLarge)
 
 logger = logging.getLogger(__name__)
 
@@ -88,34 +57,39 @@ class Sender:
         self._cluster = cluster
         self._tasks = tasks
         self._accumulator = accumulator
-        self._failures = failures
         self._rng: random.Random = clock.rng()
         self._loop = asyncio.get_running_loop()
         self._wakeup = Wakeup()
         cluster.when_updated(self.wake)
+        cluster.when_free(self.wake)
         self._acks = -1 if config.acks == "all" else int(config.acks)
         self._request_timeout = config.request_timeout_ms / 1000
-        self._delivery_timeout = config.delivery_timeout_ms / 1000
         self._transaction_timeout_ms = config.transaction_timeout_ms
         self._max_in_flight = config.max_in_flight_requests_per_connection
         self._max_request = config.max_request_size
-        self._retries = config.retries
         self._backoff = Backoff(config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000)
-        self._compression = compression_of(config)
         self.sequences = Sequences() if config.enable_idempotence else None
-        self._couriers = Couriers(tasks, self._request)
+        self._settling = Settling(cluster, accumulator, self.sequences, failures, config)
         self._in_flight: Counter[int] = Counter()
         self._dialling: set[int] = set()
         self._is_identifying = False
         self._complaint = Complaint()
         self._flushes: list[tuple[int, asyncio.Future[None]]] = []
-        self.delivered = 0
-        """Records that were acknowledged."""
-        self.retried = 0
-        """How often a batch was put back to be sent again."""
+        self._failure: Exception | None = None
+        self._is_over = False
 
     def __repr__(self) -> str:
         return f"<Sender: {self._in_flight.total()} requests in flight, {self._accumulator!r}>"
+
+    @property
+    def delivered(self) -> int:
+        """Records that were acknowledged."""
+        return self._settling.delivered
+
+    @property
+    def retried(self) -> int:
+        """How often a batch was put back to be sent again."""
+        return self._settling.retried
 
     @property
     def in_flight(self) -> int:
@@ -131,21 +105,32 @@ class Sender:
         try:
             while True:
                 await self._wakeup.wait(until=await self._turn())
+        except Exception as failure:
+            self._failure = failure
+            raise
         finally:
-            self.abandon()
+            self._abandon()
 
-    def abandon(self) -> None:
+    def _abandon(self) -> None:
         """Fail all that is not settled: nothing will be sent any more."""
+        self._is_over = True
         self._accumulator.close_all()
         for batch in list(self._accumulator.incomplete):
             batch.lose_sight()
-            try:
-                self._tasks.check()
-                raise KafkaConnectionError("the Sender was stopped")
-            except KafkaError as error:
-                self._fail(batch, error)
+            self._settling.fail(batch, self._why_over())
         self.call_all_waiters()
         self._tell_settled()
+
+    def _why_over(self) -> KafkaError:
+        if isinstance(self._failure, KafkaError):
+            return self._failure
+        if self._failure is None and self._tasks.state == "closed":
+            return StateError("given up: the producer was closed before it was acknowledged")
+        try:
+            self._tasks.check()
+        except KafkaError as error:
+            return error
+        return KafkaConnectionError("given up: the Sender was stopped")
 
     async def wait_flushed(self, *, until: float = inf) -> None:
         """Send everything now, and wait until all of it is settled, but not what comes later.
@@ -171,8 +156,11 @@ class Sender:
     async def _turn(self) -> float:
         """Do what is due. Returns when to look again, unless woken."""
         while not self._tasks.is_closed:  # then we are cancelled next, and nothing can be started
+            if self._failure is not None:
+                raise self._failure
             now = self._loop.time()
-            self._expire(now)
+            if self._settling.expire(now):  # else who waits would be called, and wake us, for ever
+                self._tell_settled()
             if self.sequences is not None and self.sequences.needs_id:
                 self._identify()
             ready = self._accumulator.ready(now=now)
@@ -181,7 +169,7 @@ class Sender:
                 self._cluster.request_refresh()
             has_sent = False
             for node, partitions in ready.by_node.items():
-                if self._in_flight[node] < self._max_in_flight and self._is_connected(node):
+                if self._in_flight[node] < self._max_in_flight and self._can_send(node):
                     batches = self._accumulator.drain(
                         node, partitions, max_size=self._max_request, may_send=self._may_send
                     )
@@ -196,11 +184,11 @@ class Sender:
     def _may_send(self, batch: Batch) -> bool:
         return self.sequences is None or self.sequences.may_drain(batch)
 
-    def _is_connected(self, node: int) -> bool:
-        """Whether a request can be written now; if not, it is dialled."""
-        if self._cluster.is_connected(node):
+    def _can_send(self, node: int) -> bool:
+        """Whether a request would be written now; a node that is not connected is dialled."""
+        if self._cluster.can_send(node):
             return True
-        if node not in self._dialling:
+        if node not in self._dialling and not self._cluster.is_connected(node):
             self._dialling.add(node)
             self._tasks.spawn(partial(self._dial, node), name=f"dial node {node}")
         return False
@@ -229,7 +217,7 @@ class Sender:
         for batch in list(self._accumulator.incomplete):
             leader = leader_of(batch.partition)
             if leader is not None and leader.node == node and batch.phase is not Phase.IN_FLIGHT:
-                self._fail(batch, error)
+                self._settling.fail(batch, error)
         self._tell_settled()
 
     async def _start(self, node: int, batches: list[Batch]) -> None:
@@ -241,28 +229,12 @@ class Sender:
             if self.sequences is not None:
                 self.sequences.stamp(batch)
         size = sum(batch.size for batch in batches if batch.wire is None)
-        if self._compression.codec is not Codec.NONE and size > COMPRESSED_IN_PLACE:
-            await self._loop.run_in_executor(None, _finish, batches, self._compression)
+        compression = self._settling.compression
+        if compression.codec is not Codec.NONE and size > COMPRESSED_IN_PLACE:
+            await self._loop.run_in_executor(None, _finish, batches, compression)
         else:
-            _finish(batches, self._compression)
-        self._couriers.send((node, batches))
-
-    def _expire(self, now: float) -> None:
-        overdue = self._accumulator.overdue(now=now)
-        for batch in overdue:
-            why = f"; the last attempt: {batch.error}" if batch.error is not None else ""
-            text = (
-                f"{batch.partition}: {batch.record_count or batch.builder.count} records were not"
-                f" acknowledged within {self._delivery_timeout:g} s (delivery_timeout_ms){why}"
-            )
-            batch.lose_sight()
-            error = KafkaTimeoutError(text)
-            error.persistence = batch.persistence
-            self._give_up(batch)
-            self._accumulator.expired(batch, error)
-            self._failures.add(batch.outcome)
-        if overdue:  # else who waits would be called, and wake us, for ever
-            self._tell_settled()
+            _finish(batches, compression)
+        self._send(node, batches)
 
     def _complain(self, now: float) -> float:
         """Warn if the oldest batch has waited for long. Returns when to look again."""
@@ -282,157 +254,56 @@ class Sender:
     def _why_waiting(self, batch: Batch) -> str:
         if batch.error is not None:
             return str(batch.error)
-        if self._cluster.metadata.leader(batch.partition) is None:
+        leader = self._cluster.metadata.leader(batch.partition)
+        if leader is None:
             return "no leader is known for the partition"
         if self.sequences is not None and self.sequences.needs_id:
             return "the cluster has not given us a producer id yet"
+        if batch.phase is not Phase.IN_FLIGHT and not self._cluster.can_send(leader.node):
+            return self._complaint.reason or self._cluster.why_not(leader.node)
         return self._complaint.reason or "no answer yet"
 
     # One request.
 
-    async def _request(self, load: tuple[int, list[Batch]]) -> None:
-        node, batches = load
+    def _send(self, node: int, batches: list[Batch]) -> None:
         request, at_most = produce(
             batches,
             acks=self._acks,
             timeout=self._request_timeout,
             topic_id=self._cluster.metadata.topic_id,
         )
+        done = partial(self._settle, node, batches)
         try:
-            if self._acks == 0:
-                await self._cluster.post(node, request, at_most=at_most)
-                self._posted(batches)
+            if self._acks:
+                self._cluster.send_nowait(node, request, done, at_most=at_most)
             else:
-                self._answered(batches, await self._cluster.send(node, request, at_most=at_most))
-        except _FATAL as error:
-            raise error
+                self._cluster.send_nowait(node, request, None, at_most=at_most)
+                done(None, None)
         except KafkaError as error:
-            self._lost(batches, error)
-        finally:
-            self._in_flight[node] -= 1
-            self._tell_settled()
-            self.wake()
+            done(None, error)
 
-    def _posted(self, batches: Sequence[Batch]) -> None:
-        for batch in batches:
-            self._deliver(batch, -1, -1)
-
-    def _answered(self, batches: Sequence[Batch], response: ProduceResponse) -> None:
-        told = answers(batches, response, self._cluster.metadata.topic_name)
-        leaders = {
-            batch.partition: Leader(now.leader_id, now.leader_epoch)
-            for batch, answer in told
-            if answer is not None and (now := answer.current_leader).leader_id >= 0
-        }
-        if leaders:
-            self._cluster.hint(leaders, response.node_endpoints)
-        fatal: BrokerError | None = None
-        for batch, answer in told:
-            if answer is None:
-                text = f"{batch.partition}: the broker's answer to Produce does not mention it"
-                self._unknown(batch, ProtocolError(text))
-            elif answer.error_code == 0:
-                self._deliver(batch, answer.base_offset, answer.log_append_time_ms)
-            else:
-                error = for_code(answer.error_code, answer.error_message, str(batch.partition))
-                self._refuse(batch, error, answer)
-                fatal = error if isinstance(error, _FATAL) else fatal
-        if fatal is not None:  # when all that were answered are settled
-            raise fatal
-
-    def _deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
-        if self.sequences is not None and batch.phase is Phase.IN_FLIGHT:
-            self.sequences.delivered(batch)
-        if self._accumulator.delivered(batch, base_offset, log_append_time):
-            self.delivered += batch.record_count
-
-    def _refuse(self, batch: Batch, error: BrokerError, answer: PartitionProduceResponse) -> None:
-        """The broker has not taken the batch, and says why."""
-        if isinstance(error, DuplicateSequenceNumber) and self.sequences is not None:
-            self._deliver(batch, answer.base_offset, answer.log_append_time_ms)
-            return
-        if error.stale_metadata:
-            self._cluster.request_refresh()
-        if isinstance(error, _INDEFINITE):
-            batch.may_be_persisted = True
-        if self._may_be_split(batch, error):
-            self._split(batch)
-        elif self._may_be_sent_again(batch, error):
-            self._retry(batch, error)
-        else:
-            self._fail(batch, *blamed(batch, error, answer))
-
-    def _may_be_split(self, batch: Batch, error: BrokerError) -> bool:
-        """Without numbers not if it may be in the log: its parts would be there once more."""
-        is_too_large = isinstance(error, _TOO_LARGE) and batch.record_count > 1
-        return is_too_large and (self.sequences is not None or not batch.may_be_persisted)
-
-    def _may_be_sent_again(self, batch: Batch, error: KafkaError) -> bool:
-        """Whether a batch that was sent is worth another attempt."""
-        if batch.phase is Phase.EXPIRED:
-            return False
-        is_doubtful_part = bool(batch.rank) and batch.may_be_persisted
-        if is_doubtful_part and isinstance(error, OutOfOrderSequenceNumber):
-            return False  # the broker may have the whole, and does not know its parts for the same
-        if self.sequences is not None:
-            is_worth_it = self.sequences.came_back(batch, error)
-        else:
-            is_worth_it = error.retriable if isinstance(error, BrokerError) else True
-        return is_worth_it and batch.attempts < self._retries
-
-    def _give_up(self, batch: Batch) -> None:
-        """Its numbers may be in the log or not."""
-        if self.sequences is not None and batch.is_stamped and batch.phase is not Phase.EXPIRED:
-            self.sequences.failed(batch)
-
-    def _split(self, batch: Batch) -> None:
-        count = batch.record_count
-        logger.info("%s: a batch of %d records is too large: it is split", batch.partition, count)
-        parts = self._accumulator.split(batch, self._compression)
-        if self.sequences is not None and parts:
-            self.sequences.split(batch, parts)
-
-    def _lost(self, batches: Sequence[Batch], error: KafkaError) -> None:
-        """The request as a whole came to nothing."""
-        for batch in batches:
-            if isinstance(error, AuthenticationError | UnsupportedVersion):
-                self._fail(batch, error)
-            elif error.indefinite or isinstance(error, ProtocolError):
-                self._unknown(batch, error)
-            else:
-                self._unsent(batch, error)
-
-    def _unsent(self, batch: Batch, error: KafkaError) -> None:
-        """It stays as it was, and that was no attempt."""
-        batch.error = error
-        if self.sequences is not None and batch.phase is Phase.IN_FLIGHT:
-            self.sequences.came_back(batch, error)
-        self._accumulator.unsent(batch)
-
-    def _unknown(self, batch: Batch, error: KafkaError) -> None:
-        """Nobody knows whether the broker has it."""
-        batch.may_be_persisted = True
-        if self._may_be_sent_again(batch, error):
-            self._retry(batch, error)
-        else:
-            self._fail(batch, error)
-
-    def _retry(self, batch: Batch, error: KafkaError) -> None:
-        pause = self._backoff.delay(batch.attempts, jitter=self._rng.uniform(-1, 1))
-        self.retried += 1
-        logger.debug("%s is sent again in %.3f s: %s", batch.partition, pause, error)
-        self._accumulator.retry(batch, error, not_before=self._loop.time() + pause)
-
-    def _fail(
-        self, batch: Batch, error: KafkaError, by_index: dict[int, KafkaError] | None = None
+    def _settle(
+        self,
+        node: int,
+        batches: list[Batch],
+        response: ProduceResponse | None,
+        error: KafkaError | None,
     ) -> None:
-        """Its records are not delivered: whoever awaits one of them is told, with what is known."""
-        its_own = fresh(error)
-        for each in (its_own, *(by_index or {}).values()):
-            each.persistence = batch.persistence
-        self._give_up(batch)
-        if self._accumulator.failed(batch, its_own, by_index or None):
-            self._failures.add(batch.outcome)
+        """The connection calls it, in the step in which the answer comes."""
+        self._in_flight[node] -= 1
+        if self._is_over:
+            return
+        try:
+            if error is not None:
+                self._settling.lost(batches, error)
+            elif response is not None:
+                self._settling.answered(batches, response)
+            else:
+                self._settling.posted(batches)
+        except Exception as failure:
+            self._failure = failure
+        self._tell_settled()
+        self.wake()
 
     # Who waits.
 
@@ -480,17 +351,6 @@ class Sender:
         finally:
             self._is_identifying = False
             self.wake()
-
-
-def compression_of(config: ProducerConfig) -> Compression:
-    """How a producer compresses its batches."""
-    name = config.compression_type
-    levels = {
-        "gzip": config.compression_gzip_level,
-        "lz4": config.compression_lz4_level,
-        "zstd": config.compression_zstd_level,
-    }
-    return Compression.checked(name, levels.get(name))
 
 
 def _finish(batches: Sequence[Batch], compression: Compression) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from kafka_aio.config import ClientConfig
 from kafka_aio.errors import KafkaError
-from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.connection import Connection
 from kafka_aio.net.dial import Dialer
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.net.tokens import Tokens
 from tests.net.server import HOST, PATIENCE, Broker
 

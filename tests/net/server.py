@@ -15,7 +15,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.connection import Connection
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.protocol.codec import decode
 from kafka_aio.protocol.frame import decode_request_head, encode_response
 from kafka_aio.protocol.messages import for_key

@@ -36,7 +36,7 @@ from tests.net.clusters import admin_of, scripted
 from tests.net.server import HOST, REFUSED, says, says_nothing, until, writes
 from tests.net.test_cluster import ALICE, refusing_port
 
-NOWHERE = f"{HOST}:1"
+NOWHERE = f"{HOST}:{refusing_port()}"
 
 
 async def test_it_is_open_inside_of_async_with() -> None:
@@ -85,7 +85,9 @@ def test_wrong_options_are_refused_before_anything_is_dialled() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [NOWHERE, {"bootstrap_servers": NOWHERE}, ProducerConfig(bootstrap_servers=NOWHERE)]
+    "config",
+    [NOWHERE, {"bootstrap_servers": NOWHERE}, ProducerConfig(bootstrap_servers=NOWHERE)],
+    ids=["text", "mapping", "other"],  # the port is another one in each process
 )
 def test_what_is_no_configuration_of_an_admin_is_said_so(config: Any) -> None:
     with pytest.raises(TypeError, match=r"Admin\(bootstrap_servers=\.\.\.\)"):

@@ -32,7 +32,7 @@ from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataRespon
 from kafka_aio.protocol.messages.sasl import SaslAuthenticateRequest
 from kafka_aio.types import TopicPartition
 from tests.net.clusters import AT_ONCE, UNHURRIED, joined, made, scripted
-from tests.net.server import HOST, REFUSED, says, says_nothing, until
+from tests.net.server import HOST, REFUSED, closes, says, says_nothing, until
 from tests.net.test_cluster import ALICE, BEAT, GROUP, beats, refusing_port, seconds_of
 
 MOST_TURNS = 500  # about 30 are needed, more when a packet takes its time
@@ -66,6 +66,23 @@ async def test_a_busy_connection_to_a_node_that_moved_takes_no_new_requests() ->
             assert [answer.error_code for answer in answers] == [0, 0, 0]
             assert len(script.asked(HeartbeatRequest, 2)) == 3
             assert (await busy).error_code == 0
+
+
+async def test_whoever_wants_it_is_called_when_something_is_learnt_and_only_then() -> None:
+    async with scripted(1) as script, joined(script.bootstrap()) as cluster:
+        known: list[int | None] = []
+        cluster.when_updated(lambda: known.append(cluster.metadata.partition_count("t")))
+        await cluster.refresh(["t"])
+        assert known == [1]  # the answer was taken before the call
+
+        asked = len(script.asked(MetadataRequest))
+        script.react(MetadataRequest, closes)
+        cluster.request_refresh()
+        await until(lambda: len(script.asked(MetadataRequest)) == asked + 2)  # once in vain
+        assert known == [1]
+
+        script.react(MetadataRequest, script.describe)
+        await until(lambda: len(known) == 2)
 
 
 async def test_a_leader_hint_with_a_new_address_is_dialled_there() -> None:

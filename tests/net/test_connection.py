@@ -14,7 +14,8 @@ from kafka_aio.errors import (
     ProtocolError,
     UnsupportedVersion,
 )
-from kafka_aio.net.connection import Connection, Limits, Traffic, address_text
+from kafka_aio.net.connection import Connection, address_text
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.protocol.messages.metadata import MetadataRequest
 from kafka_aio.protocol.versions import BrokerVersions
 from tests.net.exchanges import (

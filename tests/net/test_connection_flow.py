@@ -8,7 +8,7 @@ import pytest
 
 from kafka_aio.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka_aio.net import connection as connections
-from kafka_aio.net.connection import Traffic
+from kafka_aio.net.limits import Traffic
 from tests.net.exchanges import (
     FETCH,
     MIB,

@@ -8,7 +8,8 @@ from math import inf
 import pytest
 
 from kafka_aio.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka_aio.net.connection import Connection, Traffic
+from kafka_aio.net.connection import Connection
+from kafka_aio.net.limits import Traffic
 from kafka_aio.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
 from tests.net.exchanges import (
     answer_in_kind,

@@ -18,8 +18,9 @@ from kafka_aio.errors import (
     ProtocolError,
     UnsupportedVersion,
 )
-from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.connection import Connection
 from kafka_aio.net.dial import Dialer
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.net.tokens import Tokens
 from kafka_aio.protocol.codec import encode
 from kafka_aio.protocol.messages.api_versions import (

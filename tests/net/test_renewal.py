@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from kafka_aio.errors import AuthenticationError, KafkaConnectionError, KafkaTimeoutError
-from kafka_aio.net.connection import Limits
+from kafka_aio.net.limits import Limits
 from kafka_aio.protocol.messages.sasl import SaslAuthenticateRequest
 from kafka_aio.types import BearerToken
 from tests.net.dials import PLAIN, dialer, dialled

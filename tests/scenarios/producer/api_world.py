@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from kafka_aio.broker import EmbeddedBroker
@@ -15,8 +14,8 @@ from kafka_aio.testing import VirtualLoop
 T = TypeVar("T")
 
 TOPIC = "t"
-MOST_POINTS = 200
-"""A call has fewer await points: one that seems to have more does not end."""
+MOST_TURNS = 500
+"""A call takes fewer turns of the loop: one that seems to take more does not end."""
 
 
 def producer_of(broker: EmbeddedBroker, **options: Any) -> Producer[Any, Any]:
@@ -54,80 +53,71 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-class _Cut(Coroutine[Any, Any, T]):
-    """A coroutine whose task is cancelled at one of its suspensions."""
+class _CuttingLoop(VirtualLoop):
+    """Virtual time that calls something before one of its turns."""
 
-    def __init__(self, work: Coroutine[Any, Any, T], point: int, *, late: bool) -> None:
-        self._work = work
-        self._left = point
-        self._late = late
-        self.task: asyncio.Task[T] | None = None
+    _turns_left = 0
+    _then: Callable[[], object]
+
+    def before_turn(self, number: int, then: Callable[[], object]) -> None:
+        """Call it before the so-many-th turn from now on."""
+        self._turns_left, self._then = number, then
+
+    def _run_once(self) -> None:
+        self._turns_left -= 1
+        if self._turns_left == 0:
+            self._then()
+        super()._run_once()
+
+
+class Cut:
+    """Runs one call, and cancels it before one of the loop's turns: while it waits, or when what
+    it waits for is there, and it has not gone on yet."""
+
+    def __init__(self, loop: _CuttingLoop, turn: int) -> None:
+        self._loop = loop
+        self._turn = turn
+        self.was_called = False
         self.was_cut = False
 
-    def send(self, value: Any) -> Any:
-        return self._suspended(self._work.send(value))
+    async def __call__(self, call: Awaitable[object]) -> asyncio.CancelledError | None:
+        """Returns what comes out of it when cut; None if it ended before that."""
+        assert not self.was_called
+        self.was_called = True
 
-    def throw(self, *args: Any) -> Any:
-        return self._suspended(self._work.throw(*args))
+        async def work() -> None:
+            await call
 
-    def close(self) -> None:
-        self._work.close()
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        return (yield from self._work.__await__())
-
-    def _suspended(self, waits_for: asyncio.Future[object] | None) -> Any:
-        self._left -= 1
-        if self._left == 0:
-            if self._late and waits_for is not None:
-                waits_for.add_done_callback(self._cancel)
-            else:
-                asyncio.get_running_loop().call_soon(self._cancel)
-        return waits_for
-
-    def _cancel(self, _: object = None) -> None:
-        assert self.task is not None
-        self.was_cut = self.task.cancel()
+        task = asyncio.create_task(work())
+        self._loop.before_turn(self._turn, lambda: setattr(self, "was_cut", task.cancel()))
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            assert self.was_cut
+            return error
+        assert not self.was_cut, "the cancellation was swallowed"
+        return None
 
 
-async def cut(work: Coroutine[Any, Any, object], point: int, *, late: bool) -> bool:
-    """Run it, and cancel it at its so-many-th suspension.
+def cut_everywhere(scenario: Callable[[Cut], Coroutine[Any, Any, T]]) -> list[T]:
+    """Run a scenario on virtual time once for each turn of the loop in which its call can be cut.
 
-    Early: while it waits. Late: when what it waits for is there, and it has not gone on yet.
+    At its end no task is left, and there was no failure that nobody has seen.
 
     Returns:
-        False if it ended before there was anything to cancel.
+        What came out of the scenario each time; the last time, the call was not cut.
     """
-    cutting = _Cut(work, point, late=late)
-    cutting.task = asyncio.create_task(cutting)
-    with suppress(asyncio.CancelledError):
-        await cutting.task
-    assert cutting.task.cancelled() == cutting.was_cut, "the cancellation was swallowed"
-    return cutting.was_cut
-
-
-def cut_everywhere(
-    scenario: Callable[[Callable[[Coroutine[Any, Any, object]], Awaitable[bool]]], Any],
-) -> list[Any]:
-    """Run a scenario on virtual time once for each await point of the call that it cuts.
-
-    Args:
-        scenario: Gets a function that runs a call and cuts it; its results are collected.
-    """
-    found: list[Any] = []
-    for late in (False, True):
-        for point in range(1, MOST_POINTS):
-            was_cut = False
-
-            async def cutting(work: Coroutine[Any, Any, object]) -> bool:
-                nonlocal was_cut
-                was_cut = await cut(work, point, late=late)  # noqa: B023 - called in this turn
-                return was_cut
-
-            found.append(virtual(lambda: scenario(cutting)))
-            if not was_cut:
-                assert point > 1, "the call has no await point"
-                break
-        else:
-            raise AssertionError("the call does not end")
-    return found
+    found: list[T] = []
+    for turn in range(2, MOST_TURNS):  # in the first one the call begins
+        with _CuttingLoop(seed=1, time_limit=7_200) as loop:
+            unseen: list[dict[str, Any]] = []
+            loop.set_exception_handler(lambda _, context: unseen.append(context))  # noqa: B023
+            cut = Cut(loop, turn)
+            found.append(loop.run_until_complete(scenario(cut)))
+            gc.collect()
+            assert not asyncio.all_tasks(loop)
+            assert not unseen
+        if not cut.was_cut:
+            assert len(found) > 1, "the call has no await point"
+            return found
+    raise AssertionError("the call does not end")

@@ -30,13 +30,17 @@ def on_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[
 
 @asynccontextmanager
 async def delivering(
-    *, nodes: int = 1, topics: Mapping[str, Any] | None = None, **options: Any
+    *,
+    nodes: int = 1,
+    topics: Mapping[str, Any] | None = None,
+    users: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> AsyncIterator[tuple[EmbeddedBroker, Producer[Any, Any]]]:
     """A broker with a topic "t" of one partition, and a producer that is connected to it.
 
     What was not delivered is for the test to look at: the end of the producer does not raise it.
     """
-    async with EmbeddedBroker(nodes=nodes, topics=topics or {TOPIC: 1}) as broker:
+    async with EmbeddedBroker(nodes=nodes, topics=topics or {TOPIC: 1}, users=users) as broker:
         producer: Producer[Any, Any] = Producer(
             bootstrap_servers=broker.bootstrap_servers, **{"linger_ms": 0, **options}
         )

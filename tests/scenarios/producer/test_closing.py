@@ -179,7 +179,7 @@ def test_a_close_with_a_time_gives_up_what_is_left_by_then() -> None:
                 await producer.aclose(timeout=3)
 
             assert 3 <= loop.time() - start < 4
-            with pytest.raises(StateError, match="the producer is closed"):
+            with pytest.raises(StateError, match="given up: the producer was closed"):
                 await delivery
 
     virtual(main)
