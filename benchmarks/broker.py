@@ -29,8 +29,9 @@ from benchmarks.ratio import Row
 from kafka_aio.cli.bench import ceiling
 from kafka_aio.cli.bench.ceiling import IN_FLIGHT, batch, request
 from kafka_aio.config import AdminConfig
-from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.connection import Connection
 from kafka_aio.net.dial import Dialer
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.protocol import frame
 from kafka_aio.protocol.messages.api_versions import (
     ApiVersion,

@@ -25,8 +25,9 @@ import uvloop
 from benchmarks import ratio
 from benchmarks.ratio import Row
 from kafka_aio.config import AdminConfig
-from kafka_aio.net.connection import Connection, Limits, Traffic
+from kafka_aio.net.connection import Connection
 from kafka_aio.net.dial import Dialer
+from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.protocol import frame
 from kafka_aio.protocol.messages.api_versions import (
     ApiVersion,

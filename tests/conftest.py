@@ -29,7 +29,7 @@ PIECES = (
         "tests/broker/test_launcher.py",
         "tests/broker/test_launcher_providers.py",
     ),
-    ("tests/broker/",),
+    ("tests/broker/", "tests/interop/test_partitions_of_keys.py"),
     ("tests/interop/test_", "tests/comparison/"),
     ("tests/interop/embedded/",),
     ("tests/packaging/",),

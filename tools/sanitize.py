@@ -21,6 +21,7 @@ FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-
 LIBRARIES = ("libasan.so", "libubsan.so", "libstdc++.so.6")
 BUILD = ("-c", "import setuptools; setuptools.setup()", "--quiet", "build_ext", "--inplace")
 PYTEST = ("-m", "pytest", "-q", "-s", "-p", "no:randomly", "--timeout", "600", "-m", "not kafka")
+FOLDERS = [f"tests/unit/{package}" for package in ("records", "protocol", "producer")]
 # Each starts an interpreter of its own, which the preloaded library slows down beyond their limits.
 LEFT_OUT = ("--ignore", "tests/unit/records/test_codec.py")
 
@@ -41,7 +42,7 @@ def main() -> None:
             "PYTHONPATH": str(tree),
             "KAFKA_AIO_REQUIRE_COMPILED": "1",
         }
-        run(tree, *PYTEST, *LEFT_OUT, "tests/unit/records", "tests/unit/protocol", **loaded)
+        run(tree, *PYTEST, *LEFT_OUT, *FOLDERS, **loaded)
         run(tree, "-m", "tests.fuzz", "--seconds", seconds, **loaded)
 
 

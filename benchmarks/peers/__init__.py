@@ -32,6 +32,10 @@ def is_sasl(config: ProducerConfig) -> bool:
     return config.security_protocol.startswith("SASL")
 
 
+def is_idempotent(work: Work) -> bool:
+    return work.load.acks == "all" and settings(work).enable_idempotence
+
+
 def is_tls(config: ProducerConfig) -> bool:
     return config.security_protocol.endswith("SSL")
 
@@ -50,7 +54,7 @@ def python_options(work: Work) -> dict[str, Any]:
         "acks": work.load.acks if work.load.acks == "all" else int(work.load.acks),
         "linger_ms": work.load.linger_ms,
         "compression_type": None if work.load.codec == "none" else work.load.codec,
-        "enable_idempotence": work.load.acks == "all",
+        "enable_idempotence": is_idempotent(work),
     }
     if is_tls(config):
         options["ssl_context"] = tls.context(config)

@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.aio import AIOProducer
 
-from benchmarks.peers import is_sasl, is_tls, revealed, settings
+from benchmarks.peers import is_idempotent, is_sasl, is_tls, revealed, settings
 from kafka_aio.cli.bench import workloads
 from kafka_aio.cli.bench.work import Run, Work
 from kafka_aio.cli.bench.workloads import CALL, CHUNK, blocking_latency
@@ -26,7 +26,7 @@ def options(work: Work) -> dict[str, Any]:
         "client.id": config.client_id,
         "security.protocol": config.security_protocol,
         "acks": load.acks,
-        "enable.idempotence": load.acks == "all",
+        "enable.idempotence": is_idempotent(work),
         "linger.ms": load.linger_ms,
         "batch.size": load.batch_size,
         "compression.type": load.codec,

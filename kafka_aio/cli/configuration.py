@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafka_aio.cli.credentials import TokenFile, read_bytes, read_secret
 from kafka_aio.cli.options import CLIENT_ID, PASSWORD, SEEN
 from kafka_aio.config import ClientConfig, properties, translation
-from kafka_aio.config.option import kinds
+from kafka_aio.config.option import Unset, kinds
 from kafka_aio.errors import ConfigError
 
 _PASSWORD_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -57,6 +58,28 @@ def load(
     return kind.from_options(ours), notes
 
 
+def changed(config: ClientConfig) -> dict[str, Any]:
+    """The options that are not at their defaults."""
+    known = kinds(type(config))
+    defaults = {entry.name: entry.default for entry in fields(config) if entry.name in known}
+    return {
+        name: value
+        for name, default in defaults.items()
+        if (value := getattr(config, name))
+        != (default.value if isinstance(default, Unset) else default)
+    }
+
+
+def connecting(kind: type[C], config: ClientConfig) -> C:
+    """The configuration of a client that connects as another does, and has nothing else of it."""
+    if isinstance(config, kind):
+        return config
+    shared = kinds(ClientConfig)
+    return kind.from_options(
+        {name: value for name, value in changed(config).items() if name in shared}
+    )
+
+
 def _check(ours: Mapping[str, Any], given: argparse.Namespace) -> None:
     """What is said better here than by the configuration, which knows no options of ours."""
     if given.username is not None and _is_sasl(ours, None):
@@ -96,7 +119,8 @@ def _from_x(
 
 def _override(ours: dict[str, Any], given: argparse.Namespace, kind: type[ClientConfig]) -> None:
     """Put in what was given by options of our own, and take out what it replaces."""
-    ours.setdefault("client_id", CLIENT_ID)
+    for name, value in {"client_id": CLIENT_ID, **given.client_defaults}.items():
+        ours.setdefault(name, value)
     simple = {name: value for name, value in vars(given).items() if name in kinds(kind)}
     simple["sasl_username"] = given.username
     ours.update((name, value) for name, value in simple.items() if value is not None)

@@ -50,7 +50,8 @@ def add_to(
         prints: Whether there is a result, that can be had as JSON.
     """
     parser.set_defaults(parser=parser, run=run, before=before, time_option=time_option, alone=None)
-    parser.set_defaults(kind_of_config=kind)
+    # Whose options are read, and for which client: `bench` has another one for these.
+    parser.set_defaults(kind_of_config=kind, kind_of_client=kind, client_defaults={})
     add = parser.add_argument_group("connection").add_argument
     add(
         *("-b", "--bootstrap-server"),

@@ -94,9 +94,11 @@ def _run(given: argparse.Namespace, runner: asyncio.Runner) -> Exit:
         if note.is_about_file and not given.verbose:
             continue  # a file may serve several clients
         terminal.say("warning", in_our_words(note.text))
+    given.client_config = config  # for a command that starts clients of its own
     if given.before is not None:
         given.before(given)
-    report = runner.run(_command(given, config))
+    its_own = configuration.connecting(given.kind_of_client, config)
+    report = runner.run(_command(given, its_own))
     return _print(report, as_json=given.json)
 
 
@@ -108,7 +110,6 @@ async def _command(given: argparse.Namespace, config: ClientConfig) -> Report:
     def left() -> float:
         return max(1.0, deadline - loop.time())  # who connects in the last moment may still speak
 
-    given.client_config = config  # for a command that starts clients of its own
     async with await _connected(config) as client:
         report: Report = await given.run(given, client, left)
     return report

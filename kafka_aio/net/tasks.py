@@ -316,8 +316,9 @@ class Wakeup:
 
     def set(self) -> None:
         """Wake the sleeper. If nobody sleeps, the next `wait` returns at once."""
-        self._is_set = True
-        self._event.set()
+        if not self._is_set:
+            self._is_set = True
+            self._event.set()
 
     async def wait(self, *, until: float = inf) -> bool:
         """Sleep until woken or until that time of the loop. True if it was woken."""

@@ -83,7 +83,10 @@ class Batch:
     @property
     def size(self) -> int:
         """Bytes, as far as is known: before it is finished, those before compression."""
-        return self.builder.size if self.wire is None else len(self.wire)
+        if self.wire is not None:
+            return len(self.wire)
+        assert self.open_batch is not None
+        return self.open_batch.builder.size
 
     @property
     def persistence(self) -> Persistence:

@@ -9,10 +9,11 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_aio.errors import (
     BufferFull,
@@ -24,9 +25,11 @@ from kafka_aio.errors import (
     for_code,
 )
 from kafka_aio.net import clock
+from kafka_aio.net.clock import seconds
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.tasks import Tasks
 from kafka_aio.producer.accumulator import Accumulator
+from kafka_aio.producer.complaint import Complaint
 from kafka_aio.producer.delivery import Delivery, OpenTopic
 from kafka_aio.producer.record import ProducerRecord
 from kafka_aio.producer.sender import Sender
@@ -41,6 +44,8 @@ T = TypeVar("T")
 
 _BESIDES: Final = 128
 """More bytes than a batch of one record has besides its key, value and headers."""
+
+logger = logging.getLogger(__name__)
 
 
 class Intake:
@@ -69,6 +74,8 @@ class Intake:
         self._rng: random.Random = clock.rng()
         self._wall_time: Callable[[], float] = clock.wall_clock()
         self._is_closed = False
+        self._speaker: dict[str, Complaint] = {}
+        """By topic, that of the one who speaks for all who look for it."""
 
     def __repr__(self) -> str:
         return f"<Intake: {'closed' if self._is_closed else 'open'}, {self._memory!r}>"
@@ -99,17 +106,18 @@ class Intake:
             StateError: The producer is not open.
         """
         self.check()
-        deadline = self._loop.time() + self._max_block
+        since = self._loop.time()
         record = self.prepared(record)
         open_topic = self.topic_nowait(record.topic, record.partition)
         if open_topic is None:
-            open_topic = await self.wait_topic(record.topic, record.partition, deadline=deadline)
+            open_topic = await self.wait_topic(record.topic, record.partition, since=since)
             self.check()
         record = self._user_code.placed(record, open_topic.partitions)
         delivery = self.append(open_topic, record)
         if delivery is not None:
             return delivery
         retry = partial(self.append, open_topic, record)
+        deadline = since + self._max_block
         return await self.wait_room(retry, record.topic, self._size(record), deadline=deadline)
 
     def accept_quickly(self, record: ProducerRecord) -> Delivery | None:
@@ -170,46 +178,80 @@ class Intake:
         return found if is_there else None
 
     async def wait_topic(
-        self, topic: str, partition: int | None = None, *, deadline: float | None = None
+        self,
+        topic: str,
+        partition: int | None = None,
+        *,
+        since: float | None = None,
+        timeout: float | None = None,
     ) -> OpenTopic:
-        """The same, once enough is known.
+        """The same, once enough is known. Who looks for it for long says so in the log.
+
+        Args:
+            topic: Its name.
+            partition: One that there has to be.
+            since: When the call began that waits; now, if not given.
+            timeout: How many seconds it may take; max_block_ms if not given.
 
         Raises:
             KafkaTimeoutError: It is not in time.
             BrokerError: It will not be: the broker refuses the topic.
         """
-        metadata = self._cluster.metadata
-        began_at = self._loop.time()
-        if deadline is None:
-            deadline = began_at + self._max_block
-        while True:
-            found = self.topic_nowait(topic, partition)
-            if found is not None:
-                return found
-            left = deadline - self._loop.time()
-            if left <= 0:
-                raise KafkaTimeoutError(self._why_unknown(topic, partition, deadline - began_at))
-            try:
-                await self._cluster.refresh([topic], timeout=left)
-            except KafkaConnectionError as error:
-                why = self._why_unknown(topic, partition, deadline - began_at)
-                raise KafkaTimeoutError(f"{why}: {error}") from error
-            # What was said to others before may be mended by now.
-            code = metadata.topic_error(topic)
-            if code and not (refusal := for_code(code, where=f"topic {topic!r}")).retriable:
-                metadata.unwant([topic])
-                raise refusal
+        since = self._loop.time() if since is None else since
+        patience = seconds(timeout, self._max_block)
+        within = f"within {patience:g} s" + " (max_block_ms)" * (timeout is None)
+        deadline = since + patience
+        complaint = Complaint()
+        has_answer = False
+        problem: KafkaConnectionError | None = None
+        try:
+            while (found := self.topic_nowait(topic, partition)) is None:
+                now = self._loop.time()
+                if now >= deadline:
+                    text = self._why_unknown(topic, partition, within, problem)
+                    raise KafkaTimeoutError(text) from problem
+                if self._speaker.setdefault(topic, complaint) is complaint and complaint.is_due(
+                    since, now=now
+                ):
+                    so_far = f"for {now - since:.1f} s, still trying"
+                    logger.warning("%s", self._why_unknown(topic, partition, so_far, problem))
+                try:
+                    until = min(deadline, complaint.next_at)
+                    await self._cluster.refresh([topic], timeout=until - now)
+                except KafkaConnectionError as error:
+                    problem = None if has_answer else error  # else it is only not asked again yet
+                else:
+                    has_answer, problem = True, None
+                    self._check_refusal(topic)
+            return found
+        finally:
+            if self._speaker.get(topic) is complaint:
+                del self._speaker[topic]
 
-    def _why_unknown(self, topic: str, partition: int | None, waited: float) -> str:
+    def _check_refusal(self, topic: str) -> None:
+        """What was said to others before may be mended by now: this is for a fresh answer."""
+        metadata = self._cluster.metadata
+        code = metadata.topic_error(topic)
+        if code and not (refusal := for_code(code, where=f"topic {topic!r}")).retriable:
+            metadata.unwant([topic])
+            raise refusal
+
+    def _why_unknown(
+        self, topic: str, partition: int | None, how_long: str, problem: KafkaError | None
+    ) -> str:
         count = self._cluster.metadata.partition_count(topic)
-        within = f"within {waited:g} s" + " (max_block_ms)" * (waited == self._max_block)
-        if count is not None:
-            return f"topic {topic!r} has {count} partitions, and no partition {partition} {within}"
         code = self._cluster.metadata.topic_error(topic)
-        said = f": {for_code(code)}" if code else ""
+        if count is not None:
+            return (
+                f"topic {topic!r} has {count} partitions, and no partition {partition} {how_long}"
+            )
+        if code:
+            return f"topic {topic!r} was not found {how_long}: {for_code(code)}"
+        if problem is not None:
+            return f"nothing is known of topic {topic!r} {how_long}: {problem}"
         return (
-            f"topic {topic!r} was not found {within}{said}; create it, or check its name and that"
-            " the broker creates topics by itself"
+            f"topic {topic!r} was not found {how_long}; create it, or check its name and that the"
+            " broker creates topics by itself"
         )
 
     def append(
@@ -259,9 +301,10 @@ class Intake:
 
     def _size(self, record: ProducerRecord) -> int:
         """More bytes than it takes as a batch of its own."""
-        size = sum(memoryview(part).nbytes for part in (record.key, record.value) if part)
-        for name, data in checked_headers(record.headers or ()):
-            size += len(name.encode()) + len(data or b"") + 10
+        size = _length(record.key) + _length(record.value)
+        if record.headers:
+            for name, data in checked_headers(record.headers):
+                size += len(name.encode()) + len(data or b"") + 10
         return self.checked_size(size, record.topic)
 
     def checked_size(self, payload: int, topic: str) -> int:
@@ -326,3 +369,9 @@ class Intake:
         finally:
             self._memory.leave(ticket)
             self._sender.call_waiters()
+
+
+def _length(part: Any) -> int:
+    if part is None:
+        return 0
+    return len(part) if type(part) is bytes else memoryview(part).nbytes

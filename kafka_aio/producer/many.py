@@ -1,7 +1,7 @@
 """Many records in one call: lists of values, records, or Arrow columns.
 
-Values and columns are appended by the codec, a batch at a time, with no Python work per record. A
-batch that is full gives the loop one turn.
+Values and columns are appended by the codec, a batch at a time, with no Python work per record.
+Some batches give the loop a turn: so a request carries more than one of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_aio.errors import KafkaError
 from kafka_aio.net import clock
@@ -22,6 +22,10 @@ from kafka_aio.producer.record import ProducerRecord
 
 if TYPE_CHECKING:
     from kafka_aio.producer.rows import Portion
+
+
+BATCHES_A_TURN: Final = 8
+"""After so many, which take less than a millisecond, the Sender and the user's tasks have a turn."""
 
 
 @contextmanager
@@ -51,6 +55,7 @@ class Many:
         self._timestamp = timestamp
         self._now_ms = int(clock.wall_time() * 1000)
         self._deliveries = Deliveries()
+        self._opened = 0
 
     async def submit(self, records: Any, keys: Iterable[Any] | None) -> Deliveries:
         """Have all of them accepted.
@@ -142,7 +147,9 @@ class Many:
         if reached > start:
             return reached
         size = self._intake.checked_size(size_at(start), topic)
-        await asyncio.sleep(0)
+        self._opened += 1
+        if self._opened % BATCHES_A_TURN == 0:
+            await asyncio.sleep(0)
         attempt = partial(self._open, open_topic, topic, partition, size)
         opened = attempt(None)
         if opened is None:

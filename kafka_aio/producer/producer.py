@@ -254,7 +254,8 @@ class Producer(Generic[K, V]):
             delivery = found.append(key, value, timestamp, self._wall_time(), headers, partition)
             if delivery is not None:
                 return await delivery
-        self._check()
+        if self._tasks is None:
+            raise StateError(_NOT_STARTED)
         record = ProducerRecord(topic, value, key, partition, timestamp, headers)
         return await (await self._intake.accept(record))
 
@@ -313,7 +314,8 @@ class Producer(Generic[K, V]):
             delivery = found.append(key, value, timestamp, self._wall_time(), headers, partition)
             if delivery is not None:
                 return delivery
-        self._check()
+        if self._tasks is None:
+            raise StateError(_NOT_STARTED)
         return self._intake.accept_nowait(
             ProducerRecord(topic, value, key, partition, timestamp, headers)
         )
@@ -411,8 +413,9 @@ class Producer(Generic[K, V]):
             KafkaTimeoutError: There is no such topic within the time, or max_block_ms.
         """
         self._check()
-        deadline = self._loop.time() + seconds(timeout, self._config.max_block_ms / 1000)
-        await self._intake.wait_topic(topic, deadline=deadline)
+        await self._intake.wait_topic(
+            topic, timeout=None if timeout is None else seconds(timeout, 0)
+        )
         found = self._cluster.metadata.partitions(topic)
         assert found is not None
         return found

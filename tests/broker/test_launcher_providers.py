@@ -52,6 +52,7 @@ def nothing(tmp_path: Path) -> dict[str, str]:
 
 EACH = """
 def test_one_node(kafka): pass
+def test_old_and_new(each_kafka): pass
 def test_secured(secured_kafka): pass
 def test_three(kafka_cluster): pass
 """
@@ -65,14 +66,14 @@ def test_without_kafka_tests_are_skipped_with_a_line_on_what_to_install(
     lines = [line for line in said.splitlines() if line.startswith("SKIPPED")]
     assert lines
     assert all("install a JDK 17 and Maven" in line for line in lines)
-    assert "3 skipped" in said
+    assert "5 skipped" in said
 
 
 def test_without_kafka_a_run_in_ci_fails(run: Run, nothing: dict[str, str]) -> None:
     said = run(EACH, CI="1", **nothing)
 
-    assert said.count("install a JDK 17 and Maven") >= 3
-    assert "3 errors" in said
+    assert said.count("install a JDK 17 and Maven") >= 5
+    assert "5 errors" in said
     assert "skipped" not in said
 
 
@@ -86,13 +87,14 @@ def test_an_external_kafka_comes_first_and_what_needs_more_than_its_address_is_s
             assert kafka.bootstrap
         def test_nodes(kafka): kafka.nodes
         def test_tools(kafka): kafka.tool("Any")
+        def test_old(oldest_kafka): pass
         def test_secured(secured_kafka): pass
         def test_three(kafka_cluster): pass
         """
 
     said = run(tests, KAFKA_AIO_BOOTSTRAP=kafka_cluster.bootstrap, CI="1", **nothing)
 
-    assert "1 passed, 4 skipped" in said
+    assert "1 passed, 5 skipped" in said
     assert "`nodes` needs a Kafka that is started from the jars" in said
     assert "`tool` needs a Kafka that is started from the jars" in said
     assert "needs nodes of its own: unset KAFKA_AIO_BOOTSTRAP" in said

@@ -1,4 +1,4 @@
-"""Our producer on a real Kafka, read back by confluent-kafka."""
+"""Our producer on real Kafka, new and old, read back by confluent-kafka."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from kafka_aio import Producer, RecordMetadata, RecordTooLarge
 from kafka_aio.errors import MessageTooLarge
+from kafka_aio.protocol.messages.produce import ProduceRequest
 from tests.interop.peer import read_by_confluent
 from tests.interop.sample import Written
 from tests.kafka.cluster import Cluster
@@ -46,31 +47,36 @@ async def read(kafka: Cluster, topic: str, partitions: Sequence[int], total: int
     return await asyncio.to_thread(read_by_confluent, kafka, topic, partitions, total)
 
 
+def test_the_oldest_kafka_wants_topics_by_name(oldest_kafka: Cluster) -> None:
+    with oldest_kafka.connect() as connection:
+        assert connection.versions.pick(ProduceRequest) == 11
+
+
 @pytest.mark.parametrize(("codec", "acks"), [*product(CODECS, ("all", 1, 0))])
-async def test_what_is_sent_is_there(kafka: Cluster, codec: str, acks: Any) -> None:
-    with kafka.connect() as connection:
+async def test_what_is_sent_is_there(each_kafka: Cluster, codec: str, acks: Any) -> None:
+    with each_kafka.connect() as connection:
         topic = Topic.create(connection, "sent", configs={"max.message.bytes": "2000000"}).name
     options: dict[str, Any] = {"compression_type": codec, "acks": acks}
 
     async with Producer(
-        bootstrap_servers=kafka.bootstrap, max_request_size=2_000_000, **options
+        bootstrap_servers=each_kafka.bootstrap, max_request_size=2_000_000, **options
     ) as producer:
         places = await sent(producer, topic)
 
-    found = await read(kafka, topic, [0], len(RECORDS))
+    found = await read(each_kafka, topic, [0], len(RECORDS))
     assert found[0] == list(enumerate(RECORDS))
     expected = [-1] * len(RECORDS) if acks == 0 else list(range(len(RECORDS)))
     assert [place.offset for place in places] == expected
 
 
 async def test_a_record_beyond_our_limit_is_refused_and_one_beyond_the_brokers_fails_alone(
-    kafka: Cluster,
+    each_kafka: Cluster,
 ) -> None:
-    with kafka.connect() as connection:
+    with each_kafka.connect() as connection:
         topic = Topic.create(connection, "limits", configs={"max.message.bytes": "10000"}).name
 
     async with Producer(
-        bootstrap_servers=kafka.bootstrap, linger_ms=50, batch_size=100_000
+        bootstrap_servers=each_kafka.bootstrap, linger_ms=50, batch_size=100_000
     ) as producer:
         with pytest.raises(RecordTooLarge, match="max_request_size is 1048576"):
             await producer.send(topic, bytes(2_000_000))
@@ -80,7 +86,7 @@ async def test_a_record_beyond_our_limit_is_refused_and_one_beyond_the_brokers_f
 
     assert [type(each) for each in outcomes].count(MessageTooLarge) == 1
     assert isinstance(outcomes[5], MessageTooLarge)
-    found = await read(kafka, topic, [0], 10)
+    found = await read(each_kafka, topic, [0], 10)
     assert [len(record.value) for _, record in found[0]] == [3_000] * 10
 
 

@@ -106,3 +106,14 @@ def test_a_topic_that_is_not_there_is_an_error(
 
     assert outcome.code == 1
     assert "absent" in outcome.err
+
+
+def test_options_of_the_producer_reach_the_one_that_is_measured(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("bench", "produce", "-b", thread.bootstrap_servers, "--records", "10", *QUICK)
+    outcome = call(capsys, *words, "--no-ceiling", "-X", "max.request.size=50")
+
+    assert outcome.code == 1
+    assert "RecordTooLarge" in outcome.err
+    assert "max.request.size is 50" in outcome.err

@@ -24,9 +24,9 @@ KEYS = [
 
 
 @pytest.fixture
-def topic_of(kafka: Cluster) -> Callable[[str], str]:
+def topic_of(each_kafka: Cluster) -> Callable[[str], str]:
     def create(purpose: str) -> str:
-        with kafka.connect() as connection:
+        with each_kafka.connect() as connection:
             return Topic.create(connection, purpose, PARTITIONS).name
 
     return create
@@ -47,32 +47,35 @@ async def of_ours(kafka: Cluster, topic: str) -> dict[bytes | None, int]:
 
 
 async def test_as_javas_console_producer(
-    kafka: Cluster, topic_of: Callable[[str], str], tmp_path: Path
+    each_kafka: Cluster, topic_of: Callable[[str], str], tmp_path: Path
 ) -> None:
     theirs = topic_of("java-keys")
-    kafka.tool(
-        "org.apache.kafka.tools.ConsoleProducer",
+    reader = tmp_path / "reader.properties"
+    reader.write_text("parse.key=true\n")
+    is_old = each_kafka.version.startswith("3.")
+    each_kafka.tool(
+        "kafka.tools.ConsoleProducer" if is_old else "org.apache.kafka.tools.ConsoleProducer",
         "--bootstrap-server",
-        kafka.bootstrap,
+        each_kafka.bootstrap,
         "--topic",
         theirs,
-        "--reader-property",
-        "parse.key=true",
+        "--reader-config",
+        str(reader),
         given="".join(f"{key}\t\n" for key in KEYS),
     )
 
-    assert await of_ours(kafka, topic_of("our-keys")) == partitions(kafka, theirs)
+    assert await of_ours(each_kafka, topic_of("our-keys")) == partitions(each_kafka, theirs)
 
 
 async def test_as_librdkafkas_murmur2_random(
-    kafka: Cluster, topic_of: Callable[[str], str]
+    each_kafka: Cluster, topic_of: Callable[[str], str]
 ) -> None:
     theirs = topic_of("confluent-keys")
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2_random"}
+        {"bootstrap.servers": each_kafka.bootstrap, "partitioner": "murmur2_random"}
     )
     for key in KEYS:
         producer.produce(theirs, b"", key.encode())
     assert producer.flush(20) == 0
 
-    assert await of_ours(kafka, topic_of("our-keys")) == partitions(kafka, theirs)
+    assert await of_ours(each_kafka, topic_of("our-keys")) == partitions(each_kafka, theirs)

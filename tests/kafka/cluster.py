@@ -15,7 +15,7 @@ from kafka_aio.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from tests.kafka import jvm, security, settings
+from tests.kafka import jars, jvm, security, settings
 from tests.kafka.node import START_SECONDS, Node
 from tests.kafka.raw import RawConnection
 from tests.kafka.security import Security
@@ -30,10 +30,19 @@ class Cluster:
     Attributes:
         nodes: By their ids, which begin with 1.
         security: What its secured listeners were made with, if it has any.
+        version: Which Kafka it is.
     """
 
-    def __init__(self, folder: Path, nodes: int = 1, *, secured: Security | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int = 1,
+        *,
+        secured: Security | None = None,
+        version: str = jars.VERSION,
+    ) -> None:
         self.folder = folder
+        self.version = version
         self.security = secured
         listeners = settings.LISTENERS | (security.LISTENERS if secured else {})
         extra = settings.ALONE if nodes == 1 else settings.TOGETHER
@@ -46,6 +55,7 @@ class Cluster:
                 listeners=listeners,
                 extra=extra if nodes == 1 else extra | {"broker.rack": f"rack-{number}"},
                 java=secured.java() if secured else (),
+                version=version,
             )
             for number in range(1, nodes + 1)
         ]
@@ -156,7 +166,7 @@ class Cluster:
         Raises:
             ToolFailed: It ended with an error or took too long.
         """
-        return jvm.run(main, *arguments, scratch=self.folder, given=given)
+        return jvm.run(main, *arguments, scratch=self.folder, given=given, version=self.version)
 
     def log(self) -> str:
         """The end of what each node has printed."""
@@ -189,9 +199,11 @@ def _id(node: Node) -> str:
 
 
 @contextmanager
-def running(folder: Path, nodes: int = 1, *, secured: Security | None = None) -> Iterator[Cluster]:
+def running(
+    folder: Path, nodes: int = 1, *, secured: Security | None = None, version: str = jars.VERSION
+) -> Iterator[Cluster]:
     """A cluster that is stopped at the end, also when it did not come up."""
-    cluster = Cluster(folder, nodes, secured=secured)
+    cluster = Cluster(folder, nodes, secured=secured, version=version)
     try:
         cluster.start()
         yield cluster

@@ -16,7 +16,10 @@ from tests.kafka.provider import Borrowed, KafkaMissing
 from tests.kafka.security import Security
 from tests.kafka.tokens import Issuer
 
-NEED_KAFKA = {"kafka_libs", "kafka", "secured_kafka", "kafka_cluster"}
+NEED_KAFKA = {
+    *("kafka_libs", "kafka", "oldest_kafka", "each_kafka"),
+    *("secured_kafka", "kafka_cluster"),
+}
 
 
 def _missing(why: str) -> NoReturn:
@@ -50,6 +53,28 @@ def _ours() -> None:
     """For what needs nodes of our own."""
     if os.environ.get(provider.BOOTSTRAP):
         pytest.skip(f"needs nodes of its own: unset {provider.BOOTSTRAP} to have them started")
+
+
+@pytest.fixture(scope="session")
+def oldest_kafka(_ours: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One node of the oldest Kafka that we speak to."""
+    try:
+        jars.libs(jars.OLDEST)
+    except jars.JarsMissing as missing:
+        _missing(str(missing))
+    with cluster.running(tmp_path_factory.mktemp("oldest"), version=jars.OLDEST) as running:
+        yield running
+
+
+@pytest.fixture(scope="session", params=["kafka", "oldest_kafka"])
+def each_kafka(request: pytest.FixtureRequest) -> Cluster | Borrowed:
+    """The test runs on the one and on the other.
+
+    They are fixtures of their own: tests are in random order, and one that takes the other
+    parameter ends what this one has started.
+    """
+    found: Cluster | Borrowed = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from pathlib import Path
 NEWEST = {"4.3": "4.3.1", "4.0": "4.0.2", "3.9": "3.9.2"}
 _wanted = os.environ.get("KAFKA_AIO_KAFKA_VERSION", "4.3")
 VERSION = NEWEST.get(_wanted, _wanted)
+OLDEST = NEWEST["3.9"]
 
 _POM = """\
 <project>
@@ -92,15 +93,16 @@ def _fetch(version: str, scratch: Path) -> None:
 
 
 def main() -> None:
-    print(f"Apache Kafka {VERSION}: fetching its jars unless cached ...", flush=True)
-    try:
-        folder = libs()
-    except JarsMissing as missing:
-        if os.environ.get("CI"):
-            sys.exit(str(missing))
-        print(f"the tests on real Kafka will be skipped: {missing}")
-        return
-    print(f"Apache Kafka {VERSION}: {sum(1 for _ in folder.glob('*.jar'))} jars ready")
+    for version in dict.fromkeys((VERSION, OLDEST)):
+        print(f"Apache Kafka {version}: fetching its jars unless cached ...", flush=True)
+        try:
+            folder = libs(version)
+        except JarsMissing as missing:
+            if os.environ.get("CI"):
+                sys.exit(str(missing))
+            print(f"the tests on it will be skipped: {missing}")
+        else:
+            print(f"Apache Kafka {version}: {sum(1 for _ in folder.glob('*.jar'))} jars ready")
 
 
 if __name__ == "__main__":

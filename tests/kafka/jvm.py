@@ -56,12 +56,17 @@ def command(
     return ["java", *QUICK, *options, *logging, main, *arguments]
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "CLASSPATH": jars.classpath()}
+def environment(version: str = jars.VERSION) -> dict[str, str]:
+    return {**os.environ, "CLASSPATH": jars.classpath(version)}
 
 
 def run(
-    main: str, *arguments: str, scratch: Path, given: str | None = None, timeout: float = 50
+    main: str,
+    *arguments: str,
+    scratch: Path,
+    given: str | None = None,
+    timeout: float = 50,
+    version: str = jars.VERSION,
 ) -> str:
     """What the program prints on its standard output; `given` is what it reads.
 
@@ -71,7 +76,7 @@ def run(
     try:
         done = subprocess.run(
             command(main, *arguments, scratch=scratch),
-            env=environment(),
+            env=environment(version),
             input="" if given is None else given,
             capture_output=True,
             encoding="utf-8",

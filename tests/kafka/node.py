@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kafka_aio.errors import KafkaError
 from kafka_aio.protocol.messages.metadata import MetadataRequest
-from tests.kafka import jvm, settings
+from tests.kafka import jars, jvm, settings
 from tests.kafka.process import Process
 from tests.kafka.raw import RawConnection
 
@@ -67,6 +67,7 @@ class Node:
         listeners: Mapping[str, str] = settings.LISTENERS,
         extra: Mapping[str, str] = settings.ALONE,
         java: Sequence[str] = (),
+        version: str = jars.VERSION,
     ) -> None:
         """
         Args:
@@ -74,6 +75,7 @@ class Node:
             listeners: The security protocol of each.
             extra: Settings beside those of every node.
             java: Options of its JVM.
+            version: Which Kafka it is.
         """
         self.folder = folder
         self.id = node_id
@@ -84,6 +86,7 @@ class Node:
         self._listeners = listeners
         self._extra = extra
         self._java = java
+        self._version = version
         self._file = folder / "node.properties"
         self._log = folder / "node.log"
         self._process: Process | None = None
@@ -131,7 +134,8 @@ class Node:
         lines = self._settings(quorum).items()
         self._file.write_text("".join(f"{name}={value}\n" for name, value in lines))
         options = ("-t", CLUSTER_ID, "-c", str(self._file), *arguments)
-        jvm.run("kafka.tools.StorageTool", "format", *options, scratch=self.folder)
+        tool = "kafka.tools.StorageTool"
+        jvm.run(tool, "format", *options, scratch=self.folder, version=self._version)
 
     def _settings(self, quorum: str) -> dict[str, str]:
         public = [name for name in self._listeners if name != "CONTROLLER"]
@@ -159,7 +163,8 @@ class Node:
         command = jvm.command(
             "kafka.Kafka", str(self._file), scratch=self.folder, options=(*HEAP, *self._java)
         )
-        self._process = Process(command, environment=jvm.environment(), log=self._log)
+        environment = jvm.environment(self._version)
+        self._process = Process(command, environment=environment, log=self._log)
 
     def wait_ready(self, timeout: float = START_SECONDS) -> None:
         """Until it answers ApiVersions on a new connection, and its metadata has all brokers.

@@ -38,7 +38,7 @@ class Borrowed:
         self.log = log
 
     def __getattr__(self, name: str) -> NoReturn:
-        if hasattr(Cluster, name) or name in ("nodes", "folder", "security"):
+        if hasattr(Cluster, name) or name in ("nodes", "folder", "security", "version"):
             pytest.skip(f"`{name}` needs a Kafka that is started from the jars, not {self.whose}")
         raise AttributeError(name)
 

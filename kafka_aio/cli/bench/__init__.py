@@ -20,6 +20,7 @@ from kafka_aio.cli.bench.plan import PATHS, Workload, portable
 from kafka_aio.cli.options import Left
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.parser import Parser
+from kafka_aio.config import AdminConfig, ProducerConfig
 from kafka_aio.errors import ConfigError
 
 _ABOUT: Final = {
@@ -38,6 +39,9 @@ the broker full.
 --peers runs confluent-kafka, aiokafka and kafka-python too, where they are installed, with the
 adapters in benchmarks/peers of a checkout. All clients have the same settings, and idempotence
 where they have it.
+
+--config and -X are for our producer, as in -X buffer.memory=1000000. Of these options, peers get
+those of the connection, acks, batch.size, compression.type, enable.idempotence and linger.ms.
 
 keys of --json:
   {keys}
@@ -64,7 +68,15 @@ def fill(parser: Parser) -> None:
         its.set_defaults(kind=kind)
         _add_workload(its, kind)
         _add_rounds(its)
-        options.add_to(its, run, before=check)
+        options.add_to(its, run, before=check, kind=ProducerConfig)
+        its.set_defaults(kind_of_client=AdminConfig, client_defaults=_defaults(kind))
+
+
+def _defaults(kind: str) -> dict[str, int]:
+    """Options of the producer that have other defaults here."""
+    plain = Workload()
+    linger = 0 if kind == "latency" else plain.linger_ms
+    return {"linger_ms": linger, "batch_size": plain.batch_size}
 
 
 def _add_workload(parser: Parser, kind: str) -> None:
@@ -90,21 +102,25 @@ def _add_workload(parser: Parser, kind: str) -> None:
     add("--keys", dest="keyed", action="store_true", help="give each record a key of 8 bytes")
     add(
         "--codec",
+        dest="compression_type",
         choices=("none", "gzip", "snappy", "lz4", "zstd"),
-        default=plain.codec,
         help="how batches are compressed (none)",
     )
-    add("--acks", choices=("all", "1", "0"), default=plain.acks, help="who has to have them (all)")
-    linger = 0 if kind == "latency" else plain.linger_ms
+    add("--acks", choices=("all", "1", "0"), help="who has to have them (all)")
+    defaults = _defaults(kind)
     add(
         "--linger",
         dest="linger_ms",
         metavar="MS",
         type=_milliseconds,
-        default=linger,
-        help=f"how long a batch may wait for more records ({linger})",
+        help=f"how long a batch may wait for more records ({defaults['linger_ms']})",
     )
-    _add_number(add, "--batch-size", plain.batch_size, "bytes of a batch", "batch_size")
+    add(
+        "--batch-size",
+        metavar="N",
+        type=whole_number,
+        help=f"bytes of a batch ({defaults['batch_size']})",
+    )
     topic = parser.add_argument_group("topic").add_mutually_exclusive_group()
     topic.add_argument("--topic", metavar="NAME", help="write to this one, which is there")
     _add_number(
@@ -185,9 +201,12 @@ def _positive(text: str) -> float:
 
 
 def workload(given: argparse.Namespace) -> Workload:
-    """What the arguments ask for."""
+    """What the arguments ask for, and the options of the producer that every client gets."""
+    config: ProducerConfig = given.client_config
     names = Workload.__dataclass_fields__
-    return Workload(**{name: value for name, value in vars(given).items() if name in names})
+    asked = {name: value for name, value in vars(given).items() if name in names}
+    asked |= {name: getattr(config, name) for name in ("linger_ms", "batch_size")}
+    return Workload(**{**asked, "acks": str(config.acks), "codec": config.compression_type})
 
 
 def check(given: argparse.Namespace) -> None:

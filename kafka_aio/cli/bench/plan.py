@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self, TypeVar
 
+from kafka_aio.cli.configuration import changed
 from kafka_aio.cli.credentials import TokenFile
 from kafka_aio.config import ClientConfig, ProducerConfig
-from kafka_aio.config.option import Secret, Unset, kinds
+from kafka_aio.config.option import Secret
 
 KINDS: Final = ("produce", "latency", "tasks")
 PATHS: Final = ("submit", "many", "arrow")
 
 _TOKENS: Final = "sasl_oauthbearer_token_provider"
 _EXTENSIONS: Final = "sasl_oauthbearer_extensions"
+_SERIALIZERS: Final = ("key_serializer", "value_serializer")
 _SET_UP: Final = 60.0
 """Seconds for all that a worker does before and after."""
 _SLOWEST: Final = 5_000
@@ -79,20 +81,20 @@ class Order:
         return cls(**{**document, "workload": Workload(**document["workload"])})
 
 
-def portable(config: ClientConfig) -> dict[str, Any]:
-    """The options that are not at their defaults, as values of JSON; secrets are legible."""
-    found: dict[str, Any] = {}
-    defaults = {entry.name: entry.default for entry in fields(config)}
-    for name in kinds(ProducerConfig):
-        value, default = getattr(config, name, None), defaults.get(name)
-        if name not in defaults or value == (
-            default.value if isinstance(default, Unset) else default
-        ):
-            continue
-        if isinstance(value, TokenFile):
-            value = value.name
-        found[name] = value.reveal() if isinstance(value, Secret) else value
-    return found
+def portable(config: ProducerConfig) -> dict[str, Any]:
+    """The options that are not at their defaults, as values of JSON; secrets are legible.
+
+    Serializers are left out: the records are bytes.
+    """
+    return {
+        name: _plain(value) for name, value in changed(config).items() if name not in _SERIALIZERS
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TokenFile):
+        return value.name
+    return value.reveal() if isinstance(value, Secret) else value
 
 
 def configured(cls: type[C], connection: Mapping[str, Any], **options: Any) -> C:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from itertools import compress
 from typing import Any
@@ -264,19 +264,20 @@ def test_a_close_that_is_cancelled_closes_all_the_same(timeout: float | None) ->
     assert (found[-1] == (True, True)) == (timeout is None)
 
 
-def test_a_block_that_is_cancelled_delivers_what_it_has_accepted() -> None:
-    async def block(broker: EmbeddedBroker, accepted: list[bytes]) -> None:
-        async with producer_of(broker, linger_ms=10) as producer:
-            for value in (b"a", b"b"):
-                await producer.submit(TOPIC, value)
-                accepted.append(value)
-                await asyncio.sleep(0.001)
-            await producer.send(TOPIC, b"c")
+async def block(broker: EmbeddedBroker, records: Sequence[bytes], accepted: list[bytes]) -> None:
+    async with producer_of(broker, linger_ms=1) as producer:
+        for value in records[:-1]:
+            await producer.submit(TOPIC, value)
+            accepted.append(value)
+            await asyncio.sleep(0.001)
+        await producer.send(TOPIC, records[-1])
 
+
+def test_a_block_that_is_cancelled_delivers_what_it_has_accepted() -> None:
     async def scenario(cut: Cut) -> list[bytes | None]:
         async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
             accepted: list[bytes] = []
-            await cut(block(broker, accepted))
+            await cut(block(broker, [b"a", b"b", b"c"], accepted))
 
             await until(lambda: not tasks_of_producers())
             await until(lambda: broker.statistics().connections == 0)
@@ -285,5 +286,25 @@ def test_a_block_that_is_cancelled_delivers_what_it_has_accepted() -> None:
 
     found = cut_everywhere(scenario)
 
-    assert found == sorted(found)
     assert {b"".join(filter(None, each)) for each in found} == {b"", b"a", b"ab", b"abc"}
+
+
+async def test_a_block_that_is_cancelled_leaves_nothing_open_on_real_sockets_too() -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        for turns in range(80):
+            before = len(values(broker))
+            records = [b"%d %d" % (turns, number) for number in range(3)]
+            accepted: list[bytes] = []
+            running = asyncio.create_task(block(broker, records, accepted))
+            for _ in range(turns + 1):
+                await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.wait([running])
+            await until(lambda: not tasks_of_producers())
+
+            stored = values(broker)[before:]
+            assert stored == records[: len(stored)]
+            assert len(stored) >= len(accepted)
+        await block(broker, [b"the last"], [])
+
+        assert values(broker)[-1] == b"the last"

@@ -20,6 +20,7 @@ from tests.scenarios.producer.api_world import (
     is_at_rest,
     producer_of,
     until,
+    values,
 )
 
 TEXTS = [f"{number:02}" + 300 * "x" for number in range(12)]
@@ -105,3 +106,29 @@ def test_cancelled_it_says_how_many_were_accepted_and_these_are_delivered_once_a
             assert numbers == expected[: len(numbers)]
         if form != "columns with keys":
             assert sorted(chain(*by_partition)) == list(range(accepted))
+
+
+async def test_it_is_true_on_real_sockets_too() -> None:
+    expected: list[bytes] = []
+    async with (
+        EmbeddedBroker(topics={TOPIC: 1}) as broker,
+        producer_of(broker, **TIGHT) as producer,
+    ):
+        for turns in range(60):
+            records = [b"%02d " % turns + value for value in VALUES]
+            calling = asyncio.create_task(producer.send_many(TOPIC, records))
+            for _ in range(turns + 1):
+                await asyncio.sleep(0)
+            calling.cancel()
+            try:
+                await calling
+                accepted = said(None)
+            except asyncio.CancelledError as error:
+                accepted = said(error)
+            expected += records[:accepted]
+        await producer.flush()
+
+        assert values(broker) == expected
+        assert is_at_rest(producer)
+        assert producer.health().is_healthy
+    assert len(VALUES) < len(expected) < 60 * len(VALUES)

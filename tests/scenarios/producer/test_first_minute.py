@@ -17,6 +17,8 @@ from kafka_aio.errors import (
     AuthenticationError,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
+    NotEnoughReplicas,
     ProtocolError,
     SaslAuthenticationFailed,
     StateError,
@@ -186,6 +188,8 @@ CALLS: dict[str, Callable[[Producer[Any, Any]], Any]] = {
     "send": lambda producer: producer.send(TOPIC, b"a"),
     "submit": lambda producer: producer.submit(TOPIC, b"a"),
     "submit_nowait": lambda producer: producer.submit_nowait(TOPIC, b"a"),
+    "send_many": lambda producer: producer.send_many(TOPIC, [b"a"]),
+    "submit_many": lambda producer: producer.submit_many(TOPIC, [b"a"]),
     "flush": lambda producer: producer.flush(),
     "partitions_for": lambda producer: producer.partitions_for(TOPIC),
 }
@@ -243,6 +247,143 @@ async def test_a_second_start_is_said() -> None:
             await producer.start()
 
         assert producer.health().is_healthy
+
+
+# A topic that is not there.
+
+UNKNOWN_TOPIC = (
+    "The broker has no such topic or partition; check the name, or create it first"
+    " (UNKNOWN_TOPIC_OR_PARTITION, code 3)"
+)
+NO_NEW_TOPICS = {"auto.create.topics.enable": False}
+
+
+async def test_a_topic_that_is_not_there_is_said() -> None:
+    async with (
+        EmbeddedBroker(options=NO_NEW_TOPICS) as broker,
+        producer_of(broker, max_block_ms=300) as producer,
+    ):
+        with pytest.raises(KafkaTimeoutError) as caught:
+            await producer.send("absent", b"a")
+        with pytest.raises(KafkaTimeoutError) as asked:
+            await producer.partitions_for("absent", timeout=0.2)
+
+    assert str(caught.value) == (
+        f"topic 'absent' was not found within 0.3 s (max_block_ms): {UNKNOWN_TOPIC}"
+    )
+    assert str(asked.value) == f"topic 'absent' was not found within 0.2 s: {UNKNOWN_TOPIC}"
+
+
+async def test_a_partition_that_is_not_there_is_said() -> None:
+    async with (
+        EmbeddedBroker(topics={TOPIC: 1}) as broker,
+        producer_of(broker, max_block_ms=300) as producer,
+    ):
+        with pytest.raises(KafkaTimeoutError) as caught:
+            await producer.send(TOPIC, b"a", partition=7)
+
+    assert str(caught.value) == (
+        "topic 't' has 1 partitions, and no partition 7 within 0.3 s (max_block_ms)"
+    )
+
+
+async def test_a_cluster_that_is_gone_is_said_of_a_topic_that_nothing_is_known_of() -> None:
+    async with (
+        EmbeddedBroker(topics={TOPIC: 1}) as broker,
+        producer_of(broker, max_block_ms=300) as producer,
+    ):
+        await broker.stop_node(1)
+        with pytest.raises(KafkaTimeoutError) as caught:
+            await producer.send(TOPIC, b"a")
+
+    assert str(caught.value).startswith(
+        "nothing is known of topic 't' within 0.3 s (max_block_ms): no broker could be reached: "
+    )
+    assert f"{broker.bootstrap_servers}: connection refused" in str(caught.value)
+
+
+# What takes long.
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelname == "WARNING" and record.name.startswith("kafka_aio.producer")
+    ]
+
+
+def moments(warnings: list[str]) -> list[float]:
+    """For how many seconds it took already, as they say."""
+    return [float(text.split(" s, still trying: ")[0].split(" for ")[1]) for text in warnings]
+
+
+def test_records_that_are_sent_again_for_long_are_warned_of_with_the_reason_and_ever_more_rarely(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        async with (
+            EmbeddedBroker(topics={TOPIC: 1}) as broker,
+            producer_of(broker, delivery_timeout_ms=300_000) as producer,
+        ):
+            with broker.faults.fail("Produce", NotEnoughReplicas):
+                deliveries = [await producer.submit(TOPIC, b"%d" % at) for at in range(100)]
+                await asyncio.sleep(4.9)
+                assert not warned(caplog)
+                await asyncio.sleep(95)
+            for delivery in deliveries:
+                await delivery
+            await producer.send(TOPIC, b"well")
+
+    virtual(main)
+
+    found = warned(caplog)
+    assert moments(found) == [5, 10, 20, 40, 80]
+    assert found[0].startswith("t-0: records are not acknowledged for 5.0 s, still trying: t-0: ")
+    assert all("NOT_ENOUGH_REPLICAS" in text for text in found)
+
+
+def test_a_topic_that_is_looked_for_for_long_is_warned_of_once_for_all_who_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        async with (
+            EmbeddedBroker(options=NO_NEW_TOPICS) as broker,
+            producer_of(broker) as producer,
+        ):
+            calls = [asyncio.create_task(producer.send("late", b"a")) for _ in range(100)]
+            await asyncio.sleep(4.9)
+            assert not warned(caplog)
+            await asyncio.sleep(25)
+            broker.create_topic("late", 1)
+            await asyncio.gather(*calls)
+            await producer.send("late", b"well")
+
+    virtual(main)
+
+    found = warned(caplog)
+    assert moments(found) == [5, 10, 20]
+    assert found[0] == f"topic 'late' was not found for 5.0 s, still trying: {UNKNOWN_TOPIC}"
+
+
+def test_a_cluster_that_is_gone_for_long_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with (
+            EmbeddedBroker(topics={TOPIC: 1}) as broker,
+            producer_of(broker) as producer,
+        ):
+            await broker.stop_node(1)
+            with pytest.raises(
+                KafkaTimeoutError, match="nothing is known of topic 't' within 60 s"
+            ):
+                await producer.send(TOPIC, b"a")
+
+    virtual(main)
+
+    found = warned(caplog)
+    assert moments(found) == [5, 10, 20, 40]
+    assert found[0].startswith("nothing is known of topic 't' for 5.0 s, still trying: no broker ")
+    assert all("connection refused" in text for text in found)
 
 
 # A producer that is dropped.

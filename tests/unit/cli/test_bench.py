@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_aio.cli import bench, parser
+from kafka_aio.cli import bench, configuration, parser
 from kafka_aio.cli.bench.clients import ROOT, peers
 from kafka_aio.cli.bench.plan import Order, Workload, configured, portable
 from kafka_aio.cli.credentials import TokenFile
@@ -17,8 +18,18 @@ from tests.unit.cli.shell import call
 SERVER = ("-b", "127.0.0.1:9")
 
 
+def given(*words: str) -> argparse.Namespace:
+    """The arguments, with the configuration that is made of them."""
+    found = parser.parse(["bench", *words, *SERVER])
+    found.client_config, notes = configuration.load(
+        found.kind_of_config, found, environment={}, ask=None
+    )
+    assert notes == []
+    return found
+
+
 def asked(*words: str) -> Workload:
-    return bench.workload(parser.parse(["bench", *words, *SERVER]))
+    return bench.workload(given(*words))
 
 
 def test_a_workload_is_what_the_options_say() -> None:
@@ -37,9 +48,41 @@ def test_a_record_that_is_timed_alone_does_not_wait_for_others() -> None:
     assert asked("produce").linger_ms == asked("tasks").linger_ms == 5
 
 
+def test_options_of_the_producer_are_for_every_client_where_all_have_them() -> None:
+    options = ("linger.ms=0", "batch.size=16384", "acks=-1", "compression.type=lz4")
+    words = [word for option in options for word in ("-X", option)]
+
+    assert asked("produce", *words) == Workload(linger_ms=0, batch_size=16_384, codec="lz4")
+    assert asked("latency", "-X", "linger.ms=7").linger_ms == 7
+    assert asked("produce", *words, "--linger", "3", "--codec", "gzip") == Workload(
+        linger_ms=3, batch_size=16_384, codec="gzip"
+    )
+    assert asked("produce", "-X", "acks=1", "--acks", "0").acks == "0"
+
+
+def test_the_others_reach_our_producer_and_not_the_admin(tmp_path: Path) -> None:
+    file = tmp_path / "producer.properties"
+    file.write_text(
+        "max.in.flight.requests.per.connection=1\nrequest.timeout.ms=1234\nretries=3\n"
+        "value.serializer=org.apache.kafka.common.serialization.StringSerializer\n"
+    )
+    found = given("produce", "--config", str(file), "-X", "buffer.memory=99", "--acks", "1")
+    measured = through_json(found.client_config)
+    admin = configuration.connecting(found.kind_of_client, found.client_config)
+
+    assert (measured.buffer_memory, measured.max_in_flight_requests_per_connection) == (99, 1)
+    assert (measured.acks, measured.retries, measured.request_timeout_ms) == (1, 3, 1234)
+    assert measured.value_serializer is None  # the records are bytes
+    assert admin == AdminConfig(
+        bootstrap_servers="127.0.0.1:9", client_id="kafka-aio", request_timeout_ms=1234
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        (("produce", "-X", "buffer.memory=much"), "buffer.memory must be"),
+        (("produce", "-X", "linger=5"), "linger.ms"),
         (("produce", "--seconds", "1", "--records", "5"), "not allowed with"),
         (("produce", "--topic", "t", "--partitions", "5"), "not allowed with"),
         (("produce", "--seconds", "0"), "give a number above 0"),
@@ -71,10 +114,10 @@ def test_a_peer_that_is_not_there_is_said_before_anything_is_dialled(
 
 def test_what_has_to_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "find_spec", lambda name: None)
-    given = parser.parse(["bench", "produce", "--path", "arrow", *SERVER])
+    arrow = given("produce", "--path", "arrow")
 
     with pytest.raises(ConfigError, match=r"pyarrow is not installed: .*kafka-aio\[arrow\]"):
-        bench.check(given)
+        bench.check(arrow)
 
 
 def test_a_cluster_that_is_not_there_is_no_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +147,7 @@ def test_a_peer_has_an_adapter_and_is_installed(tmp_path: Path) -> None:
     assert notes == ["not-there-at-all is not installed: it is left out"]
 
 
-def through_json(config: AdminConfig) -> ProducerConfig:
+def through_json(config: ProducerConfig) -> ProducerConfig:
     order = Order(module="m", topic="t", workload=Workload(), connection=portable(config))
     read = Order.of(json.loads(json.dumps(order.document())))
 
@@ -117,7 +160,7 @@ def through_json(config: AdminConfig) -> ProducerConfig:
     [
         {},
         {"security_protocol": "SSL", "ssl_truststore_location": "ca.pem"},
-        {"request_timeout_ms": 1234, "client_id": "us", "default_api_timeout_ms": 2000},
+        {"request_timeout_ms": 1234, "client_id": "us", "max_block_ms": 2000},
         {
             "security_protocol": "SASL_PLAINTEXT",
             "sasl_mechanism": "PLAIN",
@@ -133,14 +176,14 @@ def through_json(config: AdminConfig) -> ProducerConfig:
     ],
 )
 def test_a_worker_connects_as_we_do(options: dict[str, Any]) -> None:
-    ours = AdminConfig(bootstrap_servers="one:1,two:2", **options)
+    ours = ProducerConfig(bootstrap_servers="one:1,two:2", **options)
     theirs = through_json(ours)
 
     assert theirs.bootstrap_servers == ours.bootstrap_servers
     for name, value in options.items():
         if name == "sasl_oauthbearer_token_provider":
             assert repr(theirs.sasl_oauthbearer_token_provider) == repr(value)
-        elif name != "default_api_timeout_ms":  # of an admin alone
+        else:
             assert getattr(theirs, name) == value
 
 
