@@ -61,7 +61,10 @@ class Settings:
     log_segment_bytes: _Segment = 8 * _MIB
     """Kafka: 1 GiB, and never less than 1 MiB. Retention drops whole segments."""
     memory_max_bytes: Annotated[int, Int(1, INT64, unit=" of bytes")] = 1024 * _MIB
-    """For all partitions together: the largest one loses its oldest segment. Ours alone."""
+    """For all partitions together: the largest one loses its oldest segment. Ours alone.
+
+    A sixteenth of it more is kept of dropped segments, for new ones.
+    """
     memory_max_logs: Count = 100_000
     """Partitions of all topics together, as each takes memory. Ours alone."""
     memory_max_state_bytes: Annotated[int, Int(1, INT64, unit=" of bytes")] = 256 * _MIB

@@ -68,7 +68,7 @@ class PartitionLog:
         self.epochs = Epochs()
         self.producers = Producers()
         self._segments: list[Segment] = []
-        self._spare = Spare() if spare is None else spare
+        self._spare = Spare(0) if spare is None else spare
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.start_offset} to {self.end_offset}, {self.size} bytes>"

@@ -11,31 +11,41 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 EMPTY: Final = memoryview(b"")
-_LARGEST_SPARE: Final = 8 * 2**20
 
 
 class Spare:
-    """Memory of one dropped segment, for the next one of any log: one for a whole broker.
+    """Memory of dropped segments, for the next ones of any log: one for a whole broker.
 
-    New memory takes longer to get than to fill. More than one piece would be memory that no limit
-    knows of.
+    New memory takes longer to get than to fill. Partitions that are written in turn begin and drop
+    their segments together, so one piece would not do; all of them together stay within a limit.
     """
 
-    __slots__ = ("_memory",)
+    __slots__ = ("_limit", "_pieces", "size")
 
-    def __init__(self) -> None:
-        self._memory: bytearray | None = None
+    def __init__(self, limit: int) -> None:
+        self.size = 0
+        """The bytes of all of them."""
+        self._limit = limit
+        self._pieces: dict[int, list[bytearray]] = {}  # by their length
 
     def give(self, memory: bytearray | None) -> None:
-        if memory is not None and len(memory) <= _LARGEST_SPARE:
-            self._memory = memory
+        if memory is None or len(memory) > self._limit:
+            return
+        size = len(memory)
+        if self.size + size > self._limit:  # what is of no use any more is of another length
+            self._pieces = {size: self._pieces.get(size, [])}
+            self.size = size * len(self._pieces[size])
+        if self.size + size <= self._limit:
+            self._pieces.setdefault(size, []).append(memory)
+            self.size += size
 
     def take(self, capacity: int) -> bytearray:
         """So much memory, used or new."""
-        memory, self._memory = self._memory, None
-        if memory is None or len(memory) != capacity:
-            return bytearray(capacity)
-        return memory
+        pieces = self._pieces.get(capacity)
+        if pieces:
+            self.size -= capacity
+            return pieces.pop()
+        return bytearray(capacity)
 
 
 class Segment:

@@ -131,7 +131,7 @@ class Topics:
         self._changed = changed
         self._deleted = deleted
         self._placed = 0
-        self._spare = Spare()
+        self._spare = Spare(settings.memory_max_bytes // 16)
         self._colliding: dict[str, dict[str, None]] = {}
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[Uuid, Topic] = {}

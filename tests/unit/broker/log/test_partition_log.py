@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_aio.broker.log import PartitionLog
+from kafka_aio.broker.log import PartitionLog, Spare
 from kafka_aio.broker.log.partition_log import NOTHING, SMALLEST_SEGMENT
 from kafka_aio.errors import OffsetOutOfRange
 from kafka_aio.records.batch import verify
@@ -421,7 +421,9 @@ def test_retention_ends_after_the_log_went_back_to_its_start() -> None:
 
 
 def test_the_memory_of_a_dropped_segment_is_used_again() -> None:
-    log = begun(large(b"a"), large(b"b"), segment_bytes=SMALLEST_SEGMENT)
+    log = PartitionLog(segment_bytes=SMALLEST_SEGMENT, spare=Spare(SMALLEST_SEGMENT))
+    for value in (b"a", b"b"):
+        write(log, large(value))
     memory = log._segments[0]._memory
     log.enforce_retention(1)
 

@@ -79,21 +79,41 @@ def test_one_without_batches_ends_before_its_first_offset() -> None:
     assert Segment(10, bytearray(100)).last_offset == 9
 
 
-def test_of_all_dropped_memory_one_piece_is_kept() -> None:
-    spare = Spare()
-    first, second = bytearray(100), bytearray(100)
-    spare.give(first)
-    spare.give(second)
+def test_dropped_memory_is_used_again_piece_by_piece() -> None:
+    spare = Spare(1000)
+    pieces = [bytearray(100) for _ in range(3)]
+    for each in pieces:
+        spare.give(each)
 
-    assert spare.take(100) is second
-    assert all(spare.take(100) is not each for each in (first, second))
+    taken = [spare.take(100) for _ in range(4)]
+
+    assert {id(each) for each in taken[:3]} == {id(each) for each in pieces}
+    assert all(taken[3] is not each for each in pieces)
+    assert [len(each) for each in taken] == [100] * 4
+    assert spare.size == 0
 
 
-def test_memory_of_another_size_is_not_used_and_a_large_one_is_not_kept() -> None:
-    spare = Spare()
-    spare.give(bytearray(100))
-    large = bytearray(8 * 2**20 + 1)
+def test_dropped_memory_is_kept_within_its_limit() -> None:
+    spare = Spare(250)
+    pieces = [bytearray(100) for _ in range(3)]
+    for each in pieces:
+        spare.give(each)
+    size = spare.size
+    spare.give(bytearray(251))
+
+    assert size == spare.size == 200
+    taken = {id(spare.take(100)) for _ in range(2)}
+    assert taken == {id(each) for each in pieces[:2]}
+
+
+def test_memory_of_another_size_is_not_used_and_goes_first_when_the_limit_is_reached() -> None:
+    spare = Spare(250)
+    small, large = bytearray(100), bytearray(200)
+    spare.give(small)
 
     assert len(spare.take(200)) == 200
+    assert spare.size == 100
     spare.give(large)
-    assert spare.take(len(large)) is not large
+    assert spare.size == 200
+    assert spare.take(100) is not small
+    assert spare.take(200) is large
