@@ -203,6 +203,8 @@ class Refresher:
         if not self._is_final(error):
             return
         self._is_refused = isinstance(error, AuthenticationError | ConfigError)
+        if not self._is_refused and len(self._metadata.nodes) > 1:
+            error = ProtocolError(self.reasons())  # each of them is of no use
         for waiter in self._waiters:
             if not waiter.done.done():
                 waiter.done.set_exception(fresh(error))

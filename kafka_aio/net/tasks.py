@@ -166,9 +166,9 @@ class Tasks:
             raise StateError(
                 f"the {self._client} was not started: use it in `async with`, or await start()"
             )
+        self._check_loop()  # first: on a loop that has ended, it looks closed
         if self._group is None or self._is_sealed or self._failure is not None:
             raise self._cause()
-        self._check_loop()
 
     async def wait(self, waiter: asyncio.Future[T], *, until: float = inf) -> T:
         """The result of a future; the cause, if the client ends before there is one.
@@ -232,7 +232,7 @@ class Tasks:
         await asyncio.wait([self._supervisor])
 
     def _check_loop(self) -> None:
-        if asyncio.get_running_loop() is not self._loop:
+        if asyncio._get_running_loop() is not self._loop:
             raise StateError(
                 f"the {self._client} belongs to another event loop: make one for each loop"
             )

@@ -36,6 +36,7 @@ cdef extern from "_await.h":
 cdef extern from "Python.h":
     int PyContext_Enter(object) except -1
     int PyContext_Exit(object) except -1
+    unsigned long PyThread_get_thread_ident() nogil
 
 cdef extern from "_murmur2.h" nogil:
     uint32_t kaio_murmur2(const uint8_t *, size_t)
@@ -331,9 +332,10 @@ cdef class Waiter:
         return self._outcome._owner
 
     def add_done_callback(self, wakeup, *, context=None):
+        if self._wakeup is None:
+            self._outcome.await_by(self)
         self._wakeup = wakeup
         self._context = context
-        self._outcome.await_by(self)
 
     def result(self):
         if self._cancelled is not None:
@@ -506,12 +508,14 @@ cdef class OpenTopic:
 
     cdef public OpenBatch unkeyed       # None where none is open
     cdef public bint ignores_keys
+    cdef unsigned long _thread          # whose loop it is
     cdef list _by_partition
 
     def __cinit__(self, int32_t partitions, bint ignores_keys=False):
         if partitions < 1:
             raise ValueError(f"a topic has partitions, not {partitions}")  # keys are divided by it
         self.ignores_keys = ignores_keys
+        self._thread = PyThread_get_thread_ident()
         self._by_partition = [None] * partitions
 
     @property
@@ -562,6 +566,8 @@ cdef class OpenTopic:
     cdef Delivery add(self, key, value, timestamp, double now, headers, partition):
         cdef OpenBatch batch
         cdef Py_ssize_t number
+        if PyThread_get_thread_ident() != self._thread:
+            return None         # it is refused, and does not write into our batch
         if headers is not None and not isinstance(headers, (tuple, list, dict)):
             return None         # perhaps it can be read only once, and the batch may be full
         if partition is not None:

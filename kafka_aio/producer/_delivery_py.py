@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from enum import Enum, auto
 from operator import index
+from threading import get_ident  # noqa: TID251 - to keep other threads out
 from typing import TYPE_CHECKING, Any, NoReturn, Self, final
 
 from kafka_aio.errors import KafkaError, StateError, fresh
@@ -317,9 +318,10 @@ class Waiter:
     def add_done_callback(
         self, wakeup: Callable[[Waiter], object], *, context: Context | None = None
     ) -> None:
+        if self._wakeup is None:
+            self._outcome.await_by(self)
         self._wakeup = wakeup
         self._context = context
-        self._outcome.await_by(self)
 
     def result(self) -> None:
         if self._cancelled is not None:
@@ -389,11 +391,12 @@ class OpenBatch:
 class OpenTopic:
     """The open batches of one topic: that of records without a key, and one for each partition."""
 
-    __slots__ = ("_by_partition", "ignores_keys", "unkeyed")
+    __slots__ = ("_by_partition", "_thread", "ignores_keys", "unkeyed")
 
     def __init__(self, partitions: int, ignores_keys: bool = False) -> None:
         if partitions < 1:
             raise ValueError(f"a topic has partitions, not {partitions}")
+        self._thread = get_ident()  # whose loop it is
         self.unkeyed: OpenBatch | None = None
         self.ignores_keys = ignores_keys
         self._by_partition: list[OpenBatch | None] = [None] * partitions
@@ -437,6 +440,8 @@ class OpenTopic:
 
         `now` is the time in seconds since 1970, for a record that has no timestamp.
         """
+        if get_ident() != self._thread:
+            return None  # it is refused, and does not write into our batch
         if headers is not None and not isinstance(headers, (tuple, list, dict)):
             return None  # perhaps it can be read only once, and the batch may be full
         if partition is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 BATCHES_A_TURN: Final = 8
-"""After so many, which take less than a millisecond, the Sender and the user's tasks have a turn."""
+"""After so many, which take less than a millisecond, the Sender and other tasks have a turn."""
 
 
 @contextmanager

@@ -215,7 +215,7 @@ async def test_a_request_without_an_answer_ends_in_its_time() -> None:
 
         assert isinstance(error, KafkaTimeoutError)
         assert error.indefinite
-        assert 0.2 <= seconds < AT_ONCE
+        assert 0.199 <= seconds < AT_ONCE  # timers of uvloop end up to a millisecond early
 
 
 async def test_a_node_that_cannot_be_reached_ends_a_request_in_its_time_and_definitely() -> None:

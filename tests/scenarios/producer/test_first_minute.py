@@ -109,6 +109,18 @@ async def test_a_web_server_is_recognized_at_once() -> None:
     assert str(error) == f"127.0.0.1:{port}: the peer speaks HTTP, not Kafka's protocol"
 
 
+async def test_of_several_that_are_no_brokers_each_is_named() -> None:
+    async with (
+        serving(answering(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as web,
+        serving(answering(b"SSH-2.0-OpenSSH_9.6\r\n")) as shell,
+    ):
+        error = await refusal(f"127.0.0.1:{web},127.0.0.1:{shell}")
+
+    assert isinstance(error, ProtocolError)
+    assert f"127.0.0.1:{web}: the peer speaks HTTP, not Kafka's protocol" in str(error)
+    assert f"127.0.0.1:{shell}: the peer speaks SSH, not Kafka's protocol" in str(error)
+
+
 async def test_who_says_nothing_is_not_waited_for() -> None:
     async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -239,6 +251,23 @@ async def test_use_on_another_loop_is_said(name: str) -> None:
         with pytest.raises(StateError, match="another event loop"):
             await asyncio.to_thread(lambda: asyncio.run(producer.aclose()))
         await producer.send(TOPIC, b"b")
+
+
+async def test_use_on_another_loop_when_the_first_has_ended_is_said() -> None:
+    async def start_and_send(producer: Producer[Any, Any]) -> None:
+        await producer.start()
+        await producer.send(TOPIC, b"a")
+
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        producer = producer_of(broker)
+        await asyncio.to_thread(lambda: asyncio.run(start_and_send(producer)))
+
+        with pytest.raises(StateError) as caught:
+            await producer.send(TOPIC, b"b")
+
+    assert str(caught.value) == (
+        "the producer belongs to another event loop: make one for each loop"
+    )
 
 
 async def test_a_second_start_is_said() -> None:

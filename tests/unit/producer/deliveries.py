@@ -109,13 +109,13 @@ class Awaiting:
         self._work.close()
 
 
-def outcome_of(module: ModuleType, loop: Loop, *, count: int = 0) -> Any:
+def outcome_of(module: ModuleType, loop: Any, *, count: int = 0) -> Any:
     made = module.Outcome("t", 3, loop)
     made.count = count
     return made
 
 
-def batch_of(module: ModuleType, loop: Loop, records: int) -> tuple[Any, list[Any]]:
+def batch_of(module: ModuleType, loop: Any, records: int) -> tuple[Any, list[Any]]:
     """An outcome and the deliveries of so many records; the timestamp of each is its index."""
     outcome = outcome_of(module, loop, count=records)
     batch = module.OpenBatch(BatchBuilder(1_000_000), outcome)

@@ -5,6 +5,7 @@ import copy
 import gc
 import pickle
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -451,4 +452,16 @@ def test_submit_gives_the_delivery_to_who_awaits_it(module: ModuleType, loop: Lo
     assert first.result is second.result is accepted.delivery
     assert not accepted.delivery.done()
     assert topic.submit(b"k", b"v" * 200, 1, 0.0) is None
+    assert batch.builder.count == 1
+
+
+def test_nothing_is_appended_from_another_thread(module: ModuleType, loop: Loop) -> None:
+    topic, (batch,) = opened(module, loop, 1)
+    with ThreadPoolExecutor(1) as other:
+        refused = [
+            other.submit(call, b"k", b"v", 1, 0.0).result() for call in (topic.append, topic.submit)
+        ]
+
+    assert refused == [None, None]
+    assert topic.append(b"k", b"v", 1, 0.0) is not None
     assert batch.builder.count == 1
