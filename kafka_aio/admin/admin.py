@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final
 
 from kafka_aio.admin import configs, nodes, topics
 from kafka_aio.admin.calls import Call, Calls
@@ -27,8 +25,9 @@ from kafka_aio.admin.values import (
     checked,
 )
 from kafka_aio.config import AdminConfig
-from kafka_aio.errors import KafkaError, ProtocolError, StateError, UnsupportedVersion
+from kafka_aio.errors import KafkaError, ProtocolError, UnsupportedVersion
 from kafka_aio.net import clock
+from kafka_aio.net.client import Client
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.dial import SOFTWARE_NAME, SOFTWARE_VERSION
 from kafka_aio.net.tasks import Tasks
@@ -50,7 +49,7 @@ PAGE: Final = 2_000
 """How many partitions are described in one answer at most."""
 
 
-class Admin:
+class Admin(Client[AdminConfig]):
     """Looks after a cluster.
 
         async with Admin(bootstrap_servers="localhost:9092") as admin:
@@ -60,98 +59,12 @@ class Admin:
     whole call is raised. Every call ends within its `timeout`, or default_api_timeout_ms.
     """
 
-    def __init__(self, config: AdminConfig | None = None, /, **options: Any) -> None:
-        """Take the configuration; nothing is connected yet.
+    _config_type = AdminConfig
 
-        Args:
-            config: All options.
-            options: Or some of them, by name: `bootstrap_servers="localhost:9092"`.
-
-        Raises:
-            ConfigError: An option is unknown, wrong, or contradicts another.
-            TypeError: Both are given, or the first is no AdminConfig.
-        """
-        if config is not None and options:
-            raise TypeError(
-                "give an AdminConfig or options, not both; config.replace() changes one"
-            )
-        if not isinstance(config, AdminConfig | None):
-            raise TypeError(
-                f"give an AdminConfig, not {type(config).__name__}, or options by their names:"
-                " Admin(bootstrap_servers=...)"
-            )
-        self._config = config if config is not None else AdminConfig.from_options(options)
-        self._tasks: Tasks | None = None
-        self._cluster: Cluster | None = None
-        self._calls: Calls | None = None
-
-    @classmethod
-    def from_kafka(cls, options: Mapping[str, Any]) -> Self:
-        """From Kafka's own names: `{"bootstrap.servers": "localhost:9092"}`.
-
-        Raises:
-            ConfigError: As `AdminConfig.from_kafka`.
-        """
-        return cls(AdminConfig.from_kafka(options))
-
-    def __repr__(self) -> str:
-        where = ",".join(self._config.bootstrap_servers)
-        state = "new" if self._tasks is None else "closed" if self._tasks.is_closed else "open"
-        return f"<Admin of {where}: {state}>"
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
-        tasks: Tasks | None = getattr(self, "_tasks", None)
-        if tasks is None or tasks.is_closed:
-            return
-        text = f"{self!r} was not closed: use `async with`"
-        tasks.stop()
-        warn(text, ResourceWarning, source=self)
-
-    async def start(self, *, timeout: float | None = None) -> None:
-        """Connect to the cluster; `async with` does it too.
-
-        Args:
-            timeout: Seconds; socket_connection_setup_timeout_ms and a little if not given.
-
-        Raises:
-            StateError: It was started before.
-            AuthenticationError: One side does not accept the other.
-            ProtocolError: None of the addresses is that of a broker that we can speak with.
-            KafkaConnectionError: None could be reached; names every address, and why.
-        """
-        if self._tasks is not None:
-            raise StateError("the admin was started before; make a new one")
-        self._tasks = Tasks("admin")
-        try:
-            await self._tasks.start()
-            rng = clock.rng()
-            self._cluster = Cluster(self._config, self._tasks, rng=rng)
-            self._calls = Calls(self._cluster, self._config, rng)
-            await self._cluster.start(timeout=timeout)
-        except BaseException:
-            await self.aclose()
-            raise
-
-    async def aclose(self) -> None:
-        """Close all connections. The second call does nothing.
-
-        Raises:
-            StateError: It belongs to another loop.
-        """
-        if self._tasks is not None:
-            await self._tasks.aclose()
+    def _make(self, tasks: Tasks) -> None:
+        rng = clock.rng()
+        self._cluster = Cluster(self._config, tasks, rng=rng)
+        self._calls = Calls(self._cluster, self._config, rng)
 
     # Topics.
 
@@ -422,9 +335,7 @@ class Admin:
             after = following
 
     def _open(self) -> tuple[Cluster, Calls]:
-        if self._tasks is None or self._cluster is None or self._calls is None:
-            raise StateError("the admin was not started: use it in `async with`, or await start()")
-        self._tasks.check()
+        self._started().check()
         return self._cluster, self._calls
 
 

@@ -17,6 +17,7 @@ from kafka_aio.config import ClientConfig
 from kafka_aio.config.option import Secret
 from kafka_aio.errors import (
     AuthenticationError,
+    IllegalSaslState,
     KafkaError,
     ProtocolError,
     UnsupportedSaslMechanism,
@@ -126,8 +127,14 @@ class Authenticator:
             offered = ", ".join(map(shown, response.mechanisms[:10])) or "none"
             said = f"it offers {offered}"
             raise UnsupportedSaslMechanism(said, where=f"{connection.peer}, {mechanism}")
-        if response.error_code:
-            raise for_code(response.error_code, where=connection.peer)
+        if not response.error_code:
+            return
+        error = for_code(response.error_code, where=connection.peer)
+        if isinstance(error, IllegalSaslState) and connection.session_ends_at == inf:
+            protocol = self._config.security_protocol
+            text = f"this listener does not want SASL, but security_protocol is {protocol!r}"
+            raise AuthenticationError(f"{connection.peer}: {text}") from error
+        raise error
 
     async def _run(
         self, connection: Connection, exchange: Exchange, hidden: Hidden, deadline: float

@@ -280,7 +280,7 @@ class Cluster:
         self._refresher.updated = callback
 
     def when_free(self, callback: Callable[[], None]) -> None:
-        """Have it called whenever `can_send` may have become true."""
+        """Have it called whenever `can_send` may have become true, or a connection has ended."""
         self._links.when_free = callback
 
     async def send_any(

@@ -186,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._turns.why_not() if self.is_open else str(self._lost(indefinite=False))
 
     def when_free(self, callback: Callable[[], None]) -> None:
-        """Have it called whenever a request may be written again."""
+        """Have it called whenever a request may be written again, and when it is closed."""
         self._turns.when_free = callback
 
     def send_nowait(
@@ -367,6 +367,11 @@ class Connection(asyncio.BufferedProtocol):
             assert self._transport is not None
             self._is_reading = True
             self._transport.resume_reading()
+
+    def report(self, failure: Exception) -> None:
+        """A callback has failed. Its connection goes on, as asyncio does with callbacks."""
+        context = {"message": f"{self.peer}: a callback failed", "exception": failure}
+        self._loop.call_exception_handler(context)
 
     def _forget(self, waiter: asyncio.Future[list[Answer[Any]]]) -> None:
         """A request was cancelled; perhaps after its answer came, before its task ran."""

@@ -74,7 +74,7 @@ class Links:
     Attributes:
         metadata: Where the nodes are.
         nodes: Which of them may be dialled.
-        when_free: Is called whenever one may take a request at once.
+        when_free: Is called whenever one may take a request at once, or has ended.
         opened: How many connections became ready.
         failed: How many dials did not succeed.
     """

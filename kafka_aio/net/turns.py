@@ -25,7 +25,10 @@ class Turns:
         self.paused_until = 0.0
         """Until when the broker has asked us to pause; in the past, if it has not."""
         self.when_free: Callable[[], None] | None = None
-        """Is called whenever it may have become the turn of who does not wait."""
+        """Is called whenever it may have become the turn of who does not wait, and at the end.
+
+        It only takes note: one who has just left the queue is to send first.
+        """
         self._wire = wire
         self._max_in_flight = max_in_flight
         self._loop = asyncio.get_running_loop()
@@ -108,6 +111,8 @@ class Turns:
             wakeup.set()
         if self._exclusive is not None:
             self._exclusive.set()
+        if self.when_free is not None:
+            self.when_free()  # who does not wait either looks for another connection
 
     def why_not(self) -> str:
         """Why it was nobody's turn, for who has waited in vain."""

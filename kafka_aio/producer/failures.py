@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from typing import Final
 
-from kafka_aio.errors import DeliveryError, KafkaError
+from kafka_aio.errors import DeliveryError, KafkaError, Persistence
 from kafka_aio.producer.delivery import Outcome
 from kafka_aio.types import TopicPartition
 
@@ -25,7 +25,7 @@ class Failures:
         """All records that were not delivered."""
         self._kept: list[Outcome] = []
         self._forgotten: Counter[TopicPartition] = Counter()
-        self._causes: dict[str, KafkaError] = {}
+        self._causes: dict[tuple[str, Persistence | None], KafkaError] = {}
 
     def __repr__(self) -> str:
         return f"<Failures: {self.records} records, {len(self._kept)} batches kept>"
@@ -63,4 +63,5 @@ class Failures:
             if (unseen := outcome.unseen) and outcome.error is not None:
                 self._forgotten[TopicPartition(outcome.topic, outcome.partition)] += unseen
                 if len(self._causes) < _MOST_CAUSES:
-                    self._causes.setdefault(type(outcome.error).__name__, outcome.error)
+                    kind = type(outcome.error).__name__, outcome.error.persistence
+                    self._causes.setdefault(kind, outcome.error)

@@ -118,7 +118,8 @@ class Intake:
             return delivery
         retry = partial(self.append, open_topic, record)
         deadline = since + self._max_block
-        return await self.wait_room(retry, record.topic, self._size(record), deadline=deadline)
+        place = record.topic, self._partition(open_topic, record)
+        return await self.wait_room(retry, place, self._size(record), deadline=deadline)
 
     def accept_quickly(self, record: ProducerRecord) -> Delivery | None:
         """Append a record that is bytes to a batch that is open; None where that cannot be."""
@@ -261,10 +262,9 @@ class Intake:
         ticket: asyncio.Event | None = None,
     ) -> Delivery | None:
         """Append a record, to a new batch if need be. None where there is no memory for that."""
-        topic, value, key, partition, timestamp, headers = record
-        if partition is None and key is not None and not open_topic.ignores_keys:
-            partition = open_topic.partition_of(key)
-        elif partition is not None and partition >= open_topic.partitions:
+        topic, value, key, _, timestamp, headers = record
+        partition = self._partition(open_topic, record)
+        if partition is not None and partition >= open_topic.partitions:
             raise ValueError(f"topic {topic!r} has {open_topic.partitions} partitions by now")
         now = self._wall_time()
         while True:
@@ -278,6 +278,12 @@ class Intake:
                 return delivery
             if not self.make_room(topic, partition, self._size(record), ticket):
                 return None
+
+    def _partition(self, open_topic: OpenTopic, record: ProducerRecord) -> int | None:
+        """Where it goes, if it has a partition or a key."""
+        if record.partition is None and record.key is not None and not open_topic.ignores_keys:
+            return open_topic.partition_of(record.key)
+        return record.partition
 
     def drop_empty(self, topic: str) -> None:
         """The record that a batch was opened for could not be written: forget that batch."""
@@ -327,7 +333,7 @@ class Intake:
     async def wait_room(
         self,
         attempt: Callable[[asyncio.Event], T | None],
-        topic: str,
+        place: tuple[str, int | None],
         size: int,
         *,
         deadline: float | None = None,
@@ -336,7 +342,7 @@ class Intake:
 
         Args:
             attempt: Gets the ticket that holds our place.
-            topic: For the error.
+            place: Its topic and partition; None for that of records without a key.
             size: More bytes than the record takes that is first to be written.
             deadline: Until when; max_block_ms from now if not given.
 
@@ -346,28 +352,30 @@ class Intake:
         if deadline is None:
             deadline = self._loop.time() + self._max_block
         ticket = asyncio.Event()
-        self._memory.wait(ticket, size)
+        self._memory.wait(ticket, size, place)
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
                     await ticket.wait()
                     ticket.clear()
                     self.check()
-                    found = attempt(ticket)
+                    found = attempt(ticket) if self._memory.is_first(ticket) else None
                     if found is not None:
                         return found
-                    self._memory.wait(ticket, size)
+                    self._memory.wait(ticket, size, place)
         except KafkaError:
             raise
         except TimeoutError:
             raise KafkaTimeoutError(
-                f"topic {topic!r}: no room for a record of {size} bytes within"
+                f"topic {place[0]!r}: no room for a record of {size} bytes within"
                 f" {self._max_block:g} s (max_block_ms): all {self._memory.limit} bytes"
                 f" (buffer_memory) are taken by records that are not acknowledged"
                 f"{self._sender.trouble() and ', because ' + self._sender.trouble()}"
             ) from None
         finally:
-            self._memory.leave(ticket)
+            following = self._memory.leave(ticket)
+            if following is not None:
+                following.set()
             self._sender.call_waiters()
 
 

@@ -153,7 +153,7 @@ class Many:
         attempt = partial(self._open, open_topic, topic, partition, size)
         opened = attempt(None)
         if opened is None:
-            opened = await self._intake.wait_room(attempt, topic, size)
+            opened = await self._intake.wait_room(attempt, (topic, partition), size)
         return self._append(opened, append, start)
 
     def _open(

@@ -3,6 +3,9 @@
 Who finds no room takes a ticket. When bytes come free, as many tickets are called, the oldest
 first, as there are bytes for their records: they share batches, and who opens one serves the next.
 A ticket that was called in vain keeps its place. Nobody new is served before those who wait.
+
+Memory comes to the oldest, but one that finds a batch open needs none: so each goes to a place, and
+there they are served in their order.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ class Memory(Generic[T]):
         self.limit = limit
         self.free = limit
         self._queue: OrderedDict[T, int] = OrderedDict()  # each ticket, and the bytes of its record
+        self._places: dict[T, Hashable] = {}
+        self._lines: dict[Hashable, OrderedDict[T, None]] = {}  # those who wait at a place
         self._called: set[T] = set()
 
     def __repr__(self) -> str:
@@ -43,15 +48,36 @@ class Memory(Generic[T]):
         self.free += size
         assert self.free <= self.limit, f"{self!r}: more was released than reserved"
 
-    def wait(self, ticket: T, size: int) -> None:
+    def wait(self, ticket: T, size: int, place: Hashable = None) -> None:
         """Join the queue, for a record of that many bytes; or wait for the next call, if in it."""
-        self._queue.setdefault(ticket, size)
+        if ticket not in self._queue:
+            self._queue[ticket] = size
+            self._places[ticket] = place
+            self._lines.setdefault(place, OrderedDict())[ticket] = None
         self._called.discard(ticket)
 
-    def leave(self, ticket: T) -> None:
-        """Leave the queue, served or not. Afterwards `call`: it may be another's turn."""
-        self._queue.pop(ticket, None)
+    def is_first(self, ticket: T) -> bool:
+        """Whether nobody waits at its place who came before: only then it may try."""
+        return next(iter(self._lines[self._places[ticket]])) == ticket
+
+    def leave(self, ticket: T) -> T | None:
+        """Leave the queue, served or not. Afterwards `call`: it may be another's turn.
+
+        Returns:
+            The next at its place, which may find a batch open by now: it is called.
+        """
+        if self._queue.pop(ticket, None) is None:
+            return None
         self._called.discard(ticket)
+        place = self._places.pop(ticket)
+        line = self._lines[place]
+        del line[ticket]
+        following = next(iter(line), None)
+        if following is None:
+            del self._lines[place]
+        else:
+            self._called.add(following)
+        return following
 
     def call(self) -> list[T]:
         """The tickets whose turn it is to try, none of them twice."""

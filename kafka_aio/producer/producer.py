@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from math import inf
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic
 
 from kafka_aio.config import ProducerConfig
 from kafka_aio.errors import (
     KafkaError,
     KafkaTimeoutError,
-    StateError,
 )
 from kafka_aio.net import clock
+from kafka_aio.net.client import Client
 from kafka_aio.net.clock import seconds
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.tasks import Tasks
@@ -46,10 +44,8 @@ else:
     K = TypeVar("K")
     V = TypeVar("V")
 
-_NOT_STARTED: Final = "the producer was not started: use it in `async with`, or await start()"
 
-
-class Producer(Generic[K, V]):
+class Producer(Client[ProducerConfig], Generic[K, V]):
     """Sends records to Kafka.
 
         async with Producer(bootstrap_servers="localhost:9092") as producer:
@@ -61,93 +57,13 @@ class Producer(Generic[K, V]):
     `async with`.
     """
 
+    _config_type = ProducerConfig
+    _unless_closed = ", or what it has buffered may be lost"
+
     def __init__(self, config: ProducerConfig | None = None, /, **options: Any) -> None:
-        """Take the configuration; nothing is connected yet.
-
-        Args:
-            config: All options.
-            options: Or some of them, by name: `bootstrap_servers="localhost:9092"`.
-
-        Raises:
-            ConfigError: An option is unknown, wrong, or contradicts another.
-            TypeError: Both are given, or the first is no ProducerConfig.
-        """
-        if config is not None and options:
-            raise TypeError(
-                "give a ProducerConfig or options, not both; config.replace() changes one"
-            )
-        if not isinstance(config, ProducerConfig | None):
-            raise TypeError(
-                f"give a ProducerConfig, not {type(config).__name__}, or options by their names:"
-                " Producer(bootstrap_servers=...)"
-            )
-        self._config = config if config is not None else ProducerConfig.from_options(options)
+        super().__init__(config, **options)
         self._open: dict[str, OpenTopic] = {}  # where a record that is bytes may be appended
-        self._tasks: Tasks | None = None
         self._failures = Failures()
-
-    @classmethod
-    def from_kafka(cls, options: Mapping[str, Any]) -> Self:
-        """From Kafka's own names: `{"bootstrap.servers": "localhost:9092", "linger.ms": 5}`.
-
-        Raises:
-            ConfigError: As `ProducerConfig.from_kafka`.
-        """
-        return cls(ProducerConfig.from_kafka(options))
-
-    def __repr__(self) -> str:
-        where = ",".join(self._config.bootstrap_servers)
-        return f"<Producer to {where}: {self._state()}>"
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            await self.aclose()
-        except KafkaError as failure:
-            if error is None:
-                raise
-            error.add_note(str(failure))  # what was raised inside comes first
-
-    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
-        tasks: Tasks | None = getattr(self, "_tasks", None)
-        if tasks is None or tasks.is_closed:
-            return
-        text = f"{self!r} was not closed: use `async with`, or what it has buffered may be lost"
-        tasks.stop()
-        warn(text, ResourceWarning, source=self)
-
-    async def start(self, *, timeout: float | None = None) -> None:
-        """Connect to the cluster; `async with` does it too.
-
-        Args:
-            timeout: Seconds; socket_connection_setup_timeout_ms and a little if not given.
-
-        Raises:
-            StateError: It was started before.
-            AuthenticationError: One side does not accept the other.
-            ProtocolError: None of the addresses is that of a broker that we can speak with.
-            KafkaConnectionError: None could be reached; names every address, and why.
-        """
-        if self._tasks is not None:
-            raise StateError("the producer was started before; make a new one")
-        tasks = Tasks("producer")
-        self._make(tasks)
-        self._tasks = tasks
-        try:
-            await tasks.start()
-            await self._cluster.start(timeout=timeout)
-            tasks.spawn(self._sender.run, name="sender")
-        except BaseException:
-            await tasks.aclose()
-            raise
 
     def _make(self, tasks: Tasks) -> None:
         config = self._config
@@ -180,6 +96,9 @@ class Producer(Generic[K, V]):
         )
         if user_code.is_absent:
             self._open = self._accumulator.topics
+
+    def _begin(self, tasks: Tasks) -> None:
+        tasks.spawn(self._sender.run, name="sender")
 
     async def aclose(self, timeout: float | None = None) -> None:
         """Deliver what was accepted, and close all connections. The second call does nothing.
@@ -254,8 +173,7 @@ class Producer(Generic[K, V]):
             delivery = found.append(key, value, timestamp, self._wall_time(), headers, partition)
             if delivery is not None:
                 return await delivery
-        if self._tasks is None:
-            raise StateError(_NOT_STARTED)
+        self._started()
         record = ProducerRecord(topic, value, key, partition, timestamp, headers)
         return await (await self._intake.accept(record))
 
@@ -314,8 +232,7 @@ class Producer(Generic[K, V]):
             delivery = found.append(key, value, timestamp, self._wall_time(), headers, partition)
             if delivery is not None:
                 return delivery
-        if self._tasks is None:
-            raise StateError(_NOT_STARTED)
+        self._started()
         return self._intake.accept_nowait(
             ProducerRecord(topic, value, key, partition, timestamp, headers)
         )
@@ -445,14 +362,8 @@ class Producer(Generic[K, V]):
         reason = self._sender.trouble()
         return ProducerHealth(not reason, state, reason)
 
-    def _state(self) -> str:
-        if self._tasks is None:
-            return "new"
-        return self._tasks.state
-
     def _check(self) -> None:
-        if self._tasks is None:
-            raise StateError(_NOT_STARTED)
+        self._started()
         self._intake.check()
 
 

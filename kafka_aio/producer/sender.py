@@ -33,6 +33,7 @@ from kafka_aio.producer.sequences import Sequences
 from kafka_aio.producer.settling import Settling
 from kafka_aio.protocol.messages.produce import ProduceResponse
 from kafka_aio.records.compression import Codec, Compression
+from kafka_aio.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_aio.config import ProducerConfig
@@ -117,20 +118,26 @@ class Sender:
         self._accumulator.close_all()
         for batch in list(self._accumulator.incomplete):
             batch.lose_sight()
-            self._settling.fail(batch, self._why_over())
+            self._settling.fail(batch, self._why_over(batch.partition))
         self.call_all_waiters()
         self._tell_settled()
 
-    def _why_over(self) -> KafkaError:
+    def _why_over(self, partition: TopicPartition) -> KafkaError:
         if isinstance(self._failure, KafkaError):
             return self._failure
-        if self._failure is None and self._tasks.state == "closed":
-            return StateError("given up: the producer was closed before it was acknowledged")
+        if self._failure is not None:  # the tasks do not know of it yet
+            kind = type(self._failure).__name__
+            ended = StateError(f"{partition}: the producer ended by a failure of its own: {kind}")
+            ended.__cause__ = self._failure
+            return ended
+        if self._tasks.state == "closed":
+            text = "given up: the producer was closed before it was acknowledged"
+            return StateError(f"{partition}: {text}")
         try:
             self._tasks.check()
         except KafkaError as error:
             return error
-        return KafkaConnectionError("given up: the Sender was stopped")
+        return KafkaConnectionError(f"{partition}: given up: the Sender was stopped")
 
     async def wait_flushed(self, *, until: float = inf) -> None:
         """Send everything now, and wait until all of it is settled, but not what comes later.
@@ -222,7 +229,6 @@ class Sender:
 
     async def _start(self, node: int, batches: list[Batch]) -> None:
         """Number the batches, finish them, and have them sent."""
-        self._in_flight[node] += 1
         for batch in batches:
             leader = self._cluster.metadata.leader(batch.partition)
             batch.sent_epoch = leader.epoch if leader is not None else -1
@@ -273,6 +279,7 @@ class Sender:
             topic_id=self._cluster.metadata.topic_id,
         )
         done = partial(self._settle, node, batches)
+        self._in_flight[node] += 1
         try:
             if self._acks:
                 self._cluster.send_nowait(node, request, done, at_most=at_most)

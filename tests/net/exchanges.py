@@ -27,6 +27,23 @@ MANY_TURNS = [*range(30), *range(30, 100, 10), *range(100, 2_000, 200)]
 """After how many turns of the loop to cancel; threads take part, in their own time."""
 
 
+class Told:
+    """Is called with the answers to requests that nobody awaits, or with why there are none."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self.errors: list[KafkaError] = []
+
+    def __len__(self) -> int:
+        return len(self.answers) + len(self.errors)
+
+    def __call__(self, response: Any, error: KafkaError | None) -> None:
+        if error is None:
+            self.answers.append(response)
+        else:
+            self.errors.append(error)
+
+
 def numbered(number: int) -> HeartbeatRequest:
     return HeartbeatRequest(group_id="g", generation_id=number, member_id="m")
 

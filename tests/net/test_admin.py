@@ -58,7 +58,7 @@ async def test_it_may_be_started_in_one_task_and_closed_in_another() -> None:
         await admin.aclose()  # the second does nothing
 
         assert worked
-        assert repr(admin) == f"<Admin of {script.bootstrap()}: closed>"
+        assert repr(admin) == f"<Admin at {script.bootstrap()}: closed>"
 
 
 async def test_it_may_be_made_of_a_configuration_or_of_the_names_that_kafka_has() -> None:
@@ -102,7 +102,7 @@ def test_a_configuration_and_options_are_one_too_many() -> None:
 def test_secrets_do_not_show() -> None:
     admin = Admin(bootstrap_servers=NOWHERE, **ALICE)
 
-    assert repr(admin) == f"<Admin of {NOWHERE}: new>"
+    assert repr(admin) == f"<Admin at {NOWHERE}: new>"
 
 
 @each_call
@@ -171,7 +171,7 @@ async def test_closing_what_was_never_started_does_nothing() -> None:
 
     await admin.aclose()
 
-    assert repr(admin) == f"<Admin of {NOWHERE}: new>"
+    assert repr(admin) == f"<Admin at {NOWHERE}: new>"
 
 
 async def test_a_start_that_fails_names_every_address_and_leaves_nothing_open() -> None:
@@ -264,7 +264,7 @@ async def test_dropped_while_open_it_warns_once_and_ends() -> None:
         (warning,) = caught
         assert warning.category is ResourceWarning
         assert str(warning.message) == (
-            f"<Admin of {script.bootstrap()}: open> was not closed: use `async with`"
+            f"<Admin at {script.bootstrap()}: open> was not closed: use `async with`"
         )
 
 

@@ -100,12 +100,28 @@ async def test_a_broker_with_other_mechanisms_names_them(broker: Broker) -> None
     assert "\n" not in str(error)
 
 
-async def test_a_broker_that_refuses_the_handshake(broker: Broker) -> None:
+async def test_a_listener_that_does_not_want_sasl_is_told_from_one_that_refuses_us(
+    broker: Broker,
+) -> None:
     broker.reactions[SaslHandshakeRequest] = says(
         SaslHandshakeResponse(error_code=34, mechanisms=[])
     )
+    error = await refusal(broker, **PLAIN)
 
-    assert isinstance(await refusal(broker, **PLAIN), IllegalSaslState)
+    assert type(error) is AuthenticationError
+    assert str(error) == (
+        f"127.0.0.1:{broker.port}: this listener does not want SASL,"
+        " but security_protocol is 'SASL_PLAINTEXT'"
+    )
+    assert isinstance(error.__cause__, IllegalSaslState)
+
+
+async def test_a_broker_that_refuses_the_handshake(broker: Broker) -> None:
+    broker.reactions[SaslHandshakeRequest] = says(
+        SaslHandshakeResponse(error_code=58, mechanisms=[])
+    )
+
+    assert isinstance(await refusal(broker, **PLAIN), SaslAuthenticationFailed)
 
 
 async def test_a_broker_without_sasl(broker: Broker) -> None:

@@ -16,10 +16,11 @@ from tests.simulation.plan import FAULTS, RECORDS
 from tests.simulation.world import simulate
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 25
+SEEDS = [*range(25), 53]
+"""The last is one that failed: who waited for memory was overtaken on the way to his partition."""
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_each_record_is_delivered_once_and_in_order(seed: int) -> None:
     result = simulate(seed)
 

@@ -122,7 +122,7 @@ async def test_it_may_be_started_in_one_task_and_closed_in_another(
     await producer.aclose()  # the second does nothing
 
     assert values(broker) == [b"a"]
-    assert repr(producer) == f"<Producer to {broker.bootstrap_servers}: closed>"
+    assert repr(producer) == f"<Producer at {broker.bootstrap_servers}: closed>"
 
 
 # Sending.

@@ -157,8 +157,11 @@ def test_a_forced_close_completes_every_pending_delivery_once_and_with_an_error(
                 Persistence.NOT_PERSISTED,
             ]
             given_up = "given up: the producer was closed before it was acknowledged"
-            assert f"{given_up} (possibly persisted)" in str(errors[0])
-            assert all(f"{given_up} (not persisted)" in str(each) for each in errors[1:])
+            assert [str(each) for each in errors] == [
+                f"t-0: {given_up} (possibly persisted)",
+                f"t-0: {given_up} (not persisted)",
+                f"t-1: {given_up} (not persisted)",
+            ]
             assert str(refused) == "the producer is closed: make a new one"  # it was not accepted
             await asyncio.sleep(1)
             assert called == deliveries

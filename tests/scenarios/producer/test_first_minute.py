@@ -194,6 +194,23 @@ async def test_a_wrong_password_is_refused_at_once_and_not_shown() -> None:
         assert "not-her-secret" not in repr(error) + str(error)
 
 
+async def test_a_cluster_without_passwords_says_so_to_a_client_with_one() -> None:
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": "alice",
+        "sasl_password": "alice-secret",
+    }
+    async with EmbeddedBroker() as broker:
+        error = await refusal(broker.bootstrap_servers, **login)
+
+        assert isinstance(error, AuthenticationError)
+        assert str(error) == (
+            f"{broker.bootstrap_servers}: this listener does not want SASL,"
+            " but security_protocol is 'SASL_PLAINTEXT'"
+        )
+
+
 # A wrong order of things.
 
 CALLS: dict[str, Callable[[Producer[Any, Any]], Any]] = {

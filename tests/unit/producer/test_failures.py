@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafka_aio.errors import KafkaError, KafkaTimeoutError, MessageTooLarge
+from kafka_aio.errors import KafkaError, KafkaTimeoutError, MessageTooLarge, Persistence
 from kafka_aio.producer import failures as module
 from kafka_aio.producer.delivery import Outcome
 from kafka_aio.producer.failures import Failures
@@ -99,3 +99,16 @@ def test_each_failure_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture
         Failures().add(failed(3))
 
     assert caplog.messages == ["3 records were not delivered: too late"]
+
+
+def test_a_reason_is_told_once_for_each_that_is_known_of_its_records() -> None:
+    failures = Failures()
+    known = [Persistence.POSSIBLY_PERSISTED, Persistence.NOT_PERSISTED]
+    for persistence in known * 2:
+        error = KafkaTimeoutError("too late")
+        error.persistence = persistence
+        failures.add(failed(1, error=error))
+    told = failures.unseen()
+
+    assert told is not None
+    assert [cause.persistence for cause in told.causes] == known

@@ -96,10 +96,33 @@ def test_nobody_is_called_where_there_is_nothing() -> None:
 def test_who_gives_up_makes_room_for_the_next() -> None:
     memory = waiting(("a", 90), ("b", 20), free=20)
     assert memory.call() == ["a"]
-    memory.leave("a")
 
-    assert memory.call() == ["b"]
+    assert memory.leave("a") == "b"
+    assert memory.call() == []  # it is called already
     assert len(memory) == 1
+
+
+def test_at_a_place_only_the_first_may_try() -> None:
+    memory = waiting(free=0)
+    for ticket, place in (("a", 0), ("b", 1), ("c", 0), ("d", 1)):
+        memory.wait(ticket, 10, place)
+    first = [ticket for ticket in "abcd" if memory.is_first(ticket)]
+    following = memory.leave("a")  # it has found a batch open, or has opened one
+
+    assert first == ["a", "b"]
+    assert following == "c"
+    assert [ticket for ticket in "bcd" if memory.is_first(ticket)] == ["b", "c"]
+    assert memory.leave("c") is None
+    assert memory.leave("c") is None
+
+
+def test_who_was_called_in_vain_keeps_his_place_in_the_line() -> None:
+    memory = waiting(free=0)
+    for ticket in "abc":
+        memory.wait(ticket, 10, "place")
+    memory.wait("a", 10, "place")
+
+    assert [memory.leave(ticket) for ticket in "abc"] == ["b", "c", None]
 
 
 def test_all_are_called_when_there_is_something_else_to_see() -> None:
@@ -122,6 +145,8 @@ class Callers(RuleBasedStateMachine):
         super().__init__()
         self.memory: Memory[int] = Memory(LIMIT)
         self.needs: dict[int, int] = {}  # who waits, in the order of coming
+        self.places: dict[int, int] = {}  # where each wants to go
+        self.open: set[int] = set()  # places with a batch that takes anything, until it ends
         self.called: list[int] = []
         self.held: list[int] = []
         self.came = 0
@@ -129,15 +154,20 @@ class Callers(RuleBasedStateMachine):
     def call(self) -> None:
         self.called += self.memory.call()
 
-    @rule(need=st.integers(1, LIMIT), record=st.integers(1, LIMIT))
-    def come(self, need: int, record: int) -> None:
+    @rule(need=st.integers(1, LIMIT), record=st.integers(1, LIMIT), place=st.integers(0, 2))
+    def come(self, need: int, record: int, place: int) -> None:
         if self.memory.reserve(need):
             assert not self.needs, "one who came later was served first"
             self.held.append(need)
             return
         self.came += 1
         self.needs[self.came] = need
-        self.memory.wait(self.came, min(record, need))
+        self.places[self.came] = place
+        self.memory.wait(self.came, min(record, need), place)
+
+    @rule()
+    def batches_close(self) -> None:
+        self.open.clear()
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -153,13 +183,20 @@ class Callers(RuleBasedStateMachine):
         self.attempt(ticket)
 
     def attempt(self, ticket: int) -> None:
-        need = self.needs[ticket]
-        if not self.memory.reserve(need, ticket):
-            self.memory.wait(ticket, need)
-            return
-        assert ticket == next(iter(self.needs)), "one who came later was served first"
-        self.held.append(need)
-        self.go(ticket)
+        need, place = self.needs[ticket], self.places[ticket]
+        there = [each for each in self.needs if self.places[each] == place]
+        assert self.memory.is_first(ticket) == (there[0] == ticket)
+        if there[0] != ticket:
+            self.memory.wait(ticket, need, place)
+        elif place in self.open:
+            self.go(ticket)
+        elif self.memory.reserve(need, ticket):
+            assert ticket == next(iter(self.needs)), "one who came later was served first"
+            self.held.append(need)
+            self.open.add(place)
+            self.go(ticket)
+        else:
+            self.memory.wait(ticket, need, place)
 
     @precondition(lambda self: self.needs)
     @rule(data=st.data())
@@ -169,7 +206,9 @@ class Callers(RuleBasedStateMachine):
     def go(self, ticket: int) -> None:
         del self.needs[ticket]
         self.called = [each for each in self.called if each != ticket]
-        self.memory.leave(ticket)
+        following = self.memory.leave(ticket)
+        if following is not None and following not in self.called:
+            self.called.append(following)
         self.call()
 
     @invariant()
