@@ -1,6 +1,6 @@
 """`make demo`: the codec, then a cluster in this process with clients on it, while nodes fail.
 
-The clients are aiokafka's until ours are there. It grows with the client, and ends by itself.
+The producer is ours; the consumers are aiokafka's until ours is there. It ends by itself.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import logging
 import time
 from collections import Counter
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer
 
 import kafka_aio
-from kafka_aio import Admin
+from kafka_aio import Admin, Producer
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.errors import NotLeaderOrFollower
 from kafka_aio.records.batch import FetchedBatch, read_header
@@ -90,16 +90,11 @@ async def traffic(broker: EmbeddedBroker) -> tuple[Counter[bytes], Counter[bytes
 
 async def produce(address: str, sent: Counter[bytes]) -> None:
     until = time.monotonic() + SECONDS
-    producer = AIOKafkaProducer(
-        bootstrap_servers=address, enable_idempotence=True, metadata_max_age_ms=500
-    )
-    async with producer:
+    async with Producer(bootstrap_servers=address) as producer:
         number = 0
         while time.monotonic() < until:
             values = [b'{"order": %d}' % each for each in range(number, number + 200)]
-            await asyncio.gather(
-                *[await producer.send(TOPIC, value, key=value[-4:]) for value in values]
-            )
+            await producer.send_many(TOPIC, values, keys=[value[-4:] for value in values])
             sent.update(values)
             number += len(values)
             await asyncio.sleep(0.02)

@@ -64,7 +64,7 @@ cdef class Outcome:
     cdef readonly str topic
     cdef readonly int32_t partition
     cdef public int32_t count       # of records; those who settle it say so
-    cdef readonly int32_t seen      # failures that somebody was told of
+    cdef set _seen                  # the indices of failures that somebody was told of
     cdef readonly int64_t base_offset
     cdef readonly int64_t log_append_time
     cdef readonly object error
@@ -100,6 +100,11 @@ cdef class Outcome:
             return sum([part.unseen for _, part in self.parts])
         return max(self.count - self.seen, 0) if self._state == FAILED else 0
 
+    @property
+    def seen(self):
+        """Failures that somebody was told of."""
+        return 0 if self._seen is None else len(self._seen)
+
     def deliver(self, int64_t base_offset, int64_t log_append_time=-1):
         """The broker has them, from that offset on; -1 where it is not known."""
         self._check()
@@ -132,9 +137,11 @@ cdef class Outcome:
         """A fresh error for one record."""
         return fresh(self.error if self._errors is None else self._errors.get(index, self.error))
 
-    def saw(self, int32_t count):
-        """Somebody was told of so many failures."""
-        self.seen += count
+    def saw(self, int32_t first, int32_t count):
+        """Somebody was told of so many failures, from that index on."""
+        if self._seen is None:
+            self._seen = set()
+        self._seen.update(range(first, first + count))
 
     def waiter(self):
         """To be awaited: until all of them are settled, or the batch is divided."""
@@ -174,6 +181,9 @@ cdef class Outcome:
         waiters, callbacks = self._waiters, self._callbacks
         self._state = state
         self._waiters = self._callbacks = None
+        if callbacks is not None:       # first: who waits may close the producer then
+            for callback, delivery in callbacks:
+                (<Delivery>delivery).add_done_callback(callback)
         if waiters is not None and state == DIVIDED:
             waiters = _moved_on(waiters)
         if waiters is not None and self._owner.get_debug():
@@ -181,9 +191,6 @@ cdef class Outcome:
                 self._owner.call_soon(_wake, [waiter], self._owner)
         elif waiters:
             self._owner.call_soon(_wake, waiters, self._owner)
-        if callbacks is not None:
-            for callback, delivery in callbacks:
-                (<Delivery>delivery).add_done_callback(callback)
         return 0
 
 
@@ -197,7 +204,6 @@ cdef class Delivery:
 
     cdef Outcome _outcome
     cdef int32_t _index
-    cdef bint _is_seen
     cdef int64_t _timestamp
 
     def __repr__(self):
@@ -277,9 +283,7 @@ cdef class Delivery:
     cdef object _result(self):
         cdef Outcome outcome = self._outcome
         if outcome._state == FAILED:
-            if not self._is_seen:
-                self._is_seen = True
-                outcome.seen += 1
+            outcome.saw(self._index, 1)
             raise outcome.error_of(self._index)
         offset = outcome.base_offset + self._index if outcome.base_offset >= 0 else -1
         if outcome.log_append_time >= 0:
@@ -296,12 +300,24 @@ cdef class Delivery:
 @cython.no_gc
 @cython.freelist(8)
 cdef class Accepted:
-    """What `submit` returns where there is nothing to wait for: awaited, it gives the delivery."""
+    """What `submit` returns where there is nothing to wait for: awaited, it gives the delivery.
+
+    It has what `asyncio.create_task` asks of a coroutine.
+    """
 
     cdef readonly Delivery delivery
 
     def __await__(self):
         return self
+
+    def send(self, value):
+        raise StopIteration(self.delivery)
+
+    def throw(self, kind, value=None, traceback=None):
+        raise kind if value is None else value
+
+    def close(self):
+        pass
 
 
 @cython.final

@@ -38,6 +38,7 @@ class Outcome:
         "_errors",
         "_loop",
         "_owner",
+        "_seen",
         "_state",
         "_waiters",
         "base_offset",
@@ -46,7 +47,6 @@ class Outcome:
         "log_append_time",
         "partition",
         "parts",
-        "seen",
         "topic",
     )
 
@@ -54,7 +54,7 @@ class Outcome:
         self.topic = topic
         self.partition = partition
         self.count = 0
-        self.seen = 0
+        self._seen: set[int] = set()
         self.base_offset = -1
         self.log_append_time = -1
         self.error: KafkaError | None = None
@@ -80,6 +80,11 @@ class Outcome:
         if self.parts is not None:
             return sum(part.unseen for _, part in self.parts)
         return max(self.count - self.seen, 0) if self._state is _State.FAILED else 0
+
+    @property
+    def seen(self) -> int:
+        """Failures that somebody was told of."""
+        return len(self._seen)
 
     def deliver(self, base_offset: int, log_append_time: int = -1) -> None:
         """The broker has them, from that offset on; -1 where it is not known."""
@@ -107,7 +112,6 @@ class Outcome:
         delivery._outcome = self
         delivery._index = index
         delivery._timestamp = timestamp
-        delivery._is_seen = False
         return delivery
 
     def error_of(self, index: int) -> KafkaError:
@@ -115,9 +119,9 @@ class Outcome:
         assert self.error is not None
         return fresh(self.error if self._errors is None else self._errors.get(index, self.error))
 
-    def saw(self, count: int) -> None:
-        """Somebody was told of so many failures."""
-        self.seen += count
+    def saw(self, first: int, count: int) -> None:
+        """Somebody was told of so many failures, from that index on."""
+        self._seen.update(range(first, first + count))
 
     def waiter(self) -> Waiter:
         """To be awaited: until all of them are settled, or the batch is divided."""
@@ -146,22 +150,21 @@ class Outcome:
         waiters, callbacks = self._waiters, self._callbacks
         self._state = state
         self._waiters, self._callbacks = [], []
+        for callback, delivery in callbacks:  # first: who waits may close the producer then
+            delivery.add_done_callback(callback)
         for waiter in waiters:
             waiter.settled()
-        for callback, delivery in callbacks:
-            delivery.add_done_callback(callback)
 
 
 @final
 class Delivery:
     """A record's pending acknowledgement: awaited, it gives the record's place in the log."""
 
-    __slots__ = ("_index", "_is_seen", "_outcome", "_timestamp")
+    __slots__ = ("_index", "_outcome", "_timestamp")
 
     _outcome: Outcome
     _index: int
     _timestamp: int
-    _is_seen: bool
 
     def __new__(cls) -> Self:
         raise TypeError("cannot create 'Delivery' instances: a producer does")
@@ -207,9 +210,7 @@ class Delivery:
         if outcome.is_pending:
             raise StateError(f"{self!r}: its result is not there yet: await it")
         if outcome.error is not None:
-            if not self._is_seen:
-                self._is_seen = True
-                outcome.saw(1)
+            outcome.saw(self._index, 1)
             raise outcome.error_of(self._index)
         return self._metadata()
 
@@ -250,7 +251,10 @@ class Delivery:
 
 @final
 class Accepted:
-    """What `submit` returns where there is nothing to wait for: awaited, it gives the delivery."""
+    """What `submit` returns where there is nothing to wait for: awaited, it gives the delivery.
+
+    It has what `asyncio.create_task` asks of a coroutine.
+    """
 
     __slots__ = ("delivery",)
 
@@ -265,6 +269,15 @@ class Accepted:
     def __await__(self) -> Generator[Any, None, Delivery]:
         return self.delivery
         yield
+
+    def send(self, value: None) -> NoReturn:
+        raise StopIteration(self.delivery)
+
+    def throw(self, kind: Any, value: Any = None, traceback: Any = None) -> NoReturn:
+        raise kind if value is None else value
+
+    def close(self) -> None:
+        pass
 
 
 @final

@@ -217,6 +217,10 @@ class Accumulator(Generic[T]):
                 self._withdraw(batch)
                 self._end(batch)
 
+    def close(self, topic: str, partition: int) -> None:
+        """Append nothing more to the batch of a partition that is open, if one is."""
+        self._close_last(TopicPartition(topic, partition))
+
     def close_all(self) -> None:
         """Let no record in without `make_room`: the client closes, flushes, or has failed."""
         for queue in self._queues.values():

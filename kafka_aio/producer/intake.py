@@ -70,6 +70,7 @@ class Intake:
         self.ignores_keys = config.partitioner_ignore_keys
         self._max_block = config.max_block_ms / 1000
         self._max_request_size = config.max_request_size
+        self._batch_size = config.batch_size
         self._loop = asyncio.get_running_loop()
         self._rng: random.Random = clock.rng()
         self._wall_time: Callable[[], float] = clock.wall_clock()
@@ -128,6 +129,18 @@ class Intake:
             return None
         _, value, key, partition, timestamp, headers = record
         return open_topic.append(key, value, timestamp, self._wall_time(), headers, partition)
+
+    def close_full(self, record: ProducerRecord) -> None:
+        """Close the batch that has no room for a record: smaller ones may not overtake it."""
+        open_topic = self._accumulator.topics[record.topic]
+        try:
+            partition = self._partition(open_topic, record)
+            size = self._size(record)
+            batch = open_topic.get(partition)
+        except (TypeError, ValueError, IndexError, BufferError, KafkaError):
+            return  # `accept` says what is wrong with it
+        if batch is not None and batch.builder.size + size > self._batch_size:
+            self._accumulator.close(record.topic, batch.outcome.partition)
 
     def accept_nowait(self, record: ProducerRecord) -> Delivery:
         """Have a record accepted at once.

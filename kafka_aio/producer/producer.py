@@ -201,7 +201,10 @@ class Producer(Client[ProducerConfig], Generic[K, V]):
             accepted = found.submit(key, value, timestamp, self._wall_time(), headers, partition)
             if accepted is not None:
                 return accepted
-        return self._submit(ProducerRecord(topic, value, key, partition, timestamp, headers))
+        record = ProducerRecord(topic, value, key, partition, timestamp, headers)
+        if found is not None:
+            self._intake.close_full(record)
+        return self._submit(record)
 
     async def _submit(self, record: ProducerRecord) -> Delivery:
         """Where there is something to wait for: at least for the loop to have its turn.

@@ -63,6 +63,7 @@ class Sender:
         self._wakeup = Wakeup()
         cluster.when_updated(self.wake)
         cluster.when_free(self.wake)
+        self._linger = config.linger_ms / 1000
         self._acks = -1 if config.acks == "all" else int(config.acks)
         self._request_timeout = config.request_timeout_ms / 1000
         self._transaction_timeout_ms = config.transaction_timeout_ms
@@ -248,7 +249,7 @@ class Sender:
         if oldest is None:
             self._complaint.settled()
             return inf
-        if self._complaint.is_due(oldest.opened_at, now=now):
+        if self._complaint.is_due(oldest.opened_at + self._linger, now=now):
             logger.warning(
                 "%s: records are not acknowledged for %.1f s, still trying: %s",
                 oldest.partition,
@@ -327,9 +328,10 @@ class Sender:
     def trouble(self) -> str:
         """Why records are not acknowledged for long; empty where they are."""
         oldest = next(iter(self._accumulator.incomplete), None)
-        if oldest is None or self._loop.time() - oldest.opened_at < FIRST_AFTER:
+        if oldest is None or self._loop.time() - oldest.opened_at < self._linger + FIRST_AFTER:
             return ""
-        return f"{oldest.partition}: {self._why_waiting(oldest)}"
+        place, why = f"{oldest.partition}: ", self._why_waiting(oldest)
+        return why if why.startswith(place) else place + why
 
     def _tell_settled(self) -> None:
         """Batches may have ended: tell who waits for that, or for their memory."""

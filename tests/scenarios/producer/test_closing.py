@@ -14,6 +14,7 @@ from kafka_aio.errors import (
     KafkaTimeoutError,
     NotEnoughReplicas,
     Persistence,
+    SendManyError,
     StateError,
     TopicAuthorizationFailed,
 )
@@ -301,6 +302,24 @@ async def test_who_was_cancelled_before_it_failed_was_not_told() -> None:
             broker.faults.fail("Produce", TopicAuthorizationFailed)
 
         with pytest.raises(DeliveryError, match="1 records"):
+            await producer.aclose()
+
+
+async def test_who_looks_twice_at_one_failure_does_not_hide_another() -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        producer = producer_of(broker, linger_ms=50)
+        await producer.start()
+        await producer.partitions_for(TOPIC)
+        with broker.faults.fail("Produce", TopicAuthorizationFailed):
+            producer.submit_nowait(TOPIC, b"nobody looks")
+            deliveries = await producer.submit_many(TOPIC, [b"a"])
+            for _ in range(2):
+                with pytest.raises(SendManyError):
+                    await deliveries
+                with pytest.raises(TopicAuthorizationFailed):
+                    deliveries[0].result()
+
+        with pytest.raises(DeliveryError, match="1 records were not delivered"):
             await producer.aclose()
 
 

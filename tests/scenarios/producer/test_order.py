@@ -18,6 +18,7 @@ from tests.scenarios.producer.delivering import (
     now,
     on_virtual_time,
     outcome,
+    submitted,
     values,
 )
 
@@ -204,3 +205,20 @@ def test_records_that_expire_leave_the_others_in_their_order_and_once(seed: int)
         assert there == sorted(set(there))
         assert set(known) <= set(there)
         assert len(known) < 40, "none has expired: this shows nothing"
+
+
+@on_virtual_time
+async def test_calls_beside_each_other_keep_their_order_where_one_does_not_fit() -> None:
+    async with delivering(batch_size=1_000, linger_ms=50) as (broker, producer):
+        sent = [b"0" * 600]
+        await producer.submit(TOPIC, sent[0])
+        for number in range(1, 20, 2):  # a large one, for which there is no room, and a small one
+            sent += [b"%d" % number + bytes(600), b"%d" % (number + 1)]
+            await asyncio.gather(*[producer.submit(TOPIC, value) for value in sent[-2:]])
+        async with asyncio.TaskGroup() as group:
+            sent += [b"20" + bytes(600), b"21"]
+            for value in sent[-2:]:
+                group.create_task(submitted(producer, value))
+        await producer.flush()
+
+        assert values(broker) == sent

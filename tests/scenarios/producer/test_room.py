@@ -18,7 +18,7 @@ from tests.scenarios.producer.delivering import (
     values,
 )
 
-SMALL: dict[str, Any] = {"batch_size": 1_000, "buffer_memory": 2_500}
+SMALL: dict[str, Any] = {"batch_size": 1_000, "buffer_memory": 2_000}
 LARGE = bytes(800)
 """One of them fills a batch."""
 

@@ -10,14 +10,20 @@ from typing import Any
 import pytest
 
 from kafka_aio.broker import EmbeddedBroker
-from kafka_aio.errors import DeliveryError, KafkaError, Persistence, StateError
+from kafka_aio.errors import (
+    ClusterAuthorizationFailed,
+    DeliveryError,
+    KafkaError,
+    Persistence,
+    StateError,
+)
 from kafka_aio.producer import Delivery, Producer
 from kafka_aio.producer import sender as sender_module
 from kafka_aio.producer.batch import Batch
 from kafka_aio.producer.settling import Settling
 from kafka_aio.records.compression import Compression
 from kafka_aio.testing import VirtualLoop
-from tests.scenarios.producer.api_world import is_at_rest, producer_of, until
+from tests.scenarios.producer.api_world import ended, is_at_rest, producer_of, until
 from tests.scenarios.producer.delivering import (
     TOPIC,
     batch_sizes,
@@ -218,22 +224,49 @@ async def test_a_bug_in_settling_ends_the_producer_and_every_delivery_is_told(
         with pytest.raises(StateError) as later:
             await producer.send(TOPIC, b"c")
 
-        ended = "the producer ended by a failure of its own: ZeroDivisionError"
+        text = "the producer ended by a failure of its own: ZeroDivisionError"
         assert [str(each) for each in errors] == [
-            f"t-0: {ended} (possibly persisted)",
-            *[f"t-1: {ended} (not persisted)"] * 2,
+            f"t-0: {text} (possibly persisted)",
+            *[f"t-1: {text} (not persisted)"] * 2,
         ]
-        assert str(later.value) == ended
+        assert str(later.value) == text
         assert {type(each.__cause__) for each in (*errors, later.value)} == {ZeroDivisionError}
         assert producer.health().state == "failed"
         assert is_at_rest(producer)
 
 
+@on_virtual_time
+async def test_what_ends_the_producer_is_told_at_once_while_others_stand_in_line() -> None:
+    topics = {TOPIC: 2, "other": 1}
+    options: dict[str, Any] = {"max_in_flight_requests_per_connection": 1, "linger_ms": 60_000}
+    async with EmbeddedBroker(topics=topics) as broker:
+        producer = producer_of(broker, **options)
+        await producer.start()
+        await producer.partitions_for(TOPIC)
+        broker.faults.fail("Produce", ClusterAuthorizationFailed)
+        with broker.faults.hold("Produce") as hold, broker.faults.hold("Metadata"):
+            await submitted(producer, b"x" * 20_000, partition=0)
+            (lingering,) = await submitted(producer, b"a", partition=1)
+            await broker.wait_hits(hold)
+            asking = asyncio.create_task(ended(producer.partitions_for("other")))
+            await asyncio.sleep(1)
+            hold.release()
+            start = now()
+            error = await failure(lingering)
+            took = now() - start
+        await asking
+        await ended(producer.aclose())
+
+        assert isinstance(error, ClusterAuthorizationFailed)
+        assert took < AT_ONCE
+
+
+@pytest.mark.parametrize("is_numbered", [True, False], ids=["numbered", "not numbered"])
 @pytest.mark.parametrize("when", ["before", "after"])
 @on_virtual_time
-async def test_after_a_forced_close_nothing_changes_any_more(when: Any) -> None:
+async def test_after_a_forced_close_nothing_changes_any_more(when: Any, is_numbered: bool) -> None:
     called: list[Delivery] = []
-    async with delivering() as (broker, producer):
+    async with delivering(enable_idempotence=is_numbered) as (broker, producer):
         await producer.send(TOPIC, b"first")
         with broker.faults.hold("Produce", when=when) as hold:
             (delivery,) = await submitted(producer, b"a")

@@ -227,3 +227,15 @@ async def test_a_topic_that_nothing_is_sent_to_is_not_asked_for_any_more() -> No
         assert asked.hits > 0
         assert asked_for_other.hits == 0
         assert (await producer.send("other", b"v")).offset == 0
+
+
+@on_virtual_time
+async def test_records_that_linger_are_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    async with delivering(linger_ms=10_000) as (_, producer):
+        delivery = await producer.submit(TOPIC, b"a")
+        await asyncio.sleep(9)
+        health = producer.health()
+        await delivery
+
+    assert health.is_healthy
+    assert caplog.text == ""

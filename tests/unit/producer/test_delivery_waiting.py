@@ -16,6 +16,7 @@ import uvloop
 
 from kafka_aio.errors import KafkaConnectionError
 from kafka_aio.producer.user_code import UserCode
+from kafka_aio.records.codec import BatchBuilder
 from tests.unit.producer.deliveries import Awaiting, Loop, batch_of, modules, outcome_of
 
 Test = Callable[[ModuleType], Awaitable[None]]
@@ -73,6 +74,44 @@ def test_it_goes_with_what_asyncio_has(run: Callable[[Test], None]) -> None:
         assert [each.offset for each in await asyncio.gather(*deliveries)] == [0, 1, 2]
         assert (await asyncio.wait_for(deliveries[1], 1)).offset == 1
         assert (await asyncio.ensure_future(deliveries[2])).offset == 2
+
+    run(test)
+
+
+def test_what_is_accepted_may_be_a_task(run: Callable[[Test], None]) -> None:
+    async def test(module: ModuleType) -> None:
+        user_code = UserCode()
+        outcome = outcome_of(module, user_code, count=1)
+        topic = module.OpenTopic(1)
+        topic.put(0, module.OpenBatch(BatchBuilder(1_000), outcome))
+        accepted = topic.submit(b"k", b"v", 1, 0.0)
+        delivery = await asyncio.create_task(accepted)
+        outcome.deliver(7)
+
+        assert delivery is accepted.delivery
+        assert (await delivery).offset == 7
+        accepted.close()
+        with pytest.raises(asyncio.CancelledError):
+            accepted.throw(asyncio.CancelledError)
+
+    run(test)
+
+
+def test_callbacks_are_called_before_who_waits_goes_on(run: Callable[[Test], None]) -> None:
+    async def test(module: ModuleType) -> None:
+        order: list[str] = []
+
+        async def wait() -> None:
+            await delivery
+            order.append("waited")
+
+        outcome, (delivery,) = batch_of(module, UserCode(), 1)
+        (task,) = await begun(wait())
+        delivery.add_done_callback(lambda _: order.append("called"))
+        outcome.deliver(0)
+        await task
+
+        assert order == ["called", "waited"]
 
     run(test)
 

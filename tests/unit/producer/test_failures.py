@@ -52,12 +52,12 @@ def test_what_somebody_saw_is_not_told_again() -> None:
     failures = Failures()
     outcome = failed(3)
     failures.add(outcome)
-    outcome.saw(2)
+    outcome.saw(0, 2)
     error = failures.unseen()
 
     assert error is not None
     assert error.count == 1
-    outcome.saw(1)
+    outcome.saw(2, 1)
     assert failures.unseen() is None
 
 
@@ -65,7 +65,7 @@ def test_who_looks_in_time_leaves_nothing_to_tell() -> None:
     failures = Failures()
     outcome = failed(1)
     failures.add(outcome)
-    outcome.saw(1)
+    outcome.saw(0, 1)
 
     assert failures.unseen() is None
 
