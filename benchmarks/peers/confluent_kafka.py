@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from kafka_aio.config import ProducerConfig
 WAITING = 200_000
 """So many records may wait: the queue has room for them, and is never empty."""
 PATIENCE = 60
+POLL = 0.1
+"""Seconds that a thread of AIOProducer's waits for deliveries: it hands them on as they come."""
 
 
 def options(work: Work) -> dict[str, Any]:
@@ -129,9 +132,33 @@ def latency(work: Work) -> None:
 
 
 async def tasks(work: Work) -> None:
-    async with AIOProducer(options(work)) as producer:
+    """With what makes AIOProducer fastest here: see `POLL` and `aio_options`.
+
+    By its defaults it waits a second for 1,000 records, and as long again before it looks for
+    deliveries: 1,000 tasks wrote 840 records/s with a p50 of 1.0 s, 100 tasks 44 with 2.0 s. With
+    the options alone it was 7,000 to 25,000, as its timer has steps of 0.1 s; with somebody who
+    polls it is about 60,000 with 15 ms, and 12,000 with 8 ms (embedded broker, two cores).
+    """
+    async with AIOProducer(options(work), **aio_options(work)) as producer:
 
         async def send(topic: str, value: bytes, key: bytes | None) -> None:
             await (await producer.produce(topic, value=value, key=key))
 
-        await workloads.tasks(work, send)
+        polling = asyncio.create_task(poll(producer))
+        try:
+            await workloads.tasks(work, send)
+        finally:
+            polling.cancel()
+
+
+def aio_options(work: Work) -> dict[str, Any]:
+    """Its own buffer, in front of librdkafka's: half of the tasks fill it while the others wait."""
+    return {
+        "batch_size": max(1, work.load.tasks // 2),
+        "buffer_timeout": max(1, work.load.linger_ms) / 1000,  # 0 would be: never
+    }
+
+
+async def poll(producer: AIOProducer) -> None:
+    while True:
+        await producer.poll(POLL)

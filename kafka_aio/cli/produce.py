@@ -34,7 +34,7 @@ that names the line; all before it is delivered, and nothing after it is sent. A
 cluster does not take is counted, and the others go on. At the end stderr gets a line that says how
 many records were delivered, and how many were not. The exit code is 0 if all were, and 1 if not.
 
---timeout is for the connection, and for finding the topic; -X delivery.timeout.ms is for a record.
+--timeout is for the connection, and for finding a topic; -X delivery.timeout.ms is for a record.
 
 fields of a line of --json:
   value       text; null is a tombstone. The one that has to be there
@@ -101,7 +101,7 @@ def _add_input(parser: Parser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        type=assignment,
+        type=_header,
         help="a header of every record; repeatable",
     )
     add("--partition", metavar="N", type=_number, help="where in the topic; by key if not given")
@@ -129,6 +129,15 @@ def _add_delivery(parser: Parser) -> None:
         type=whole_number,
         help="how large a batch is that waits no longer (16384)",
     )
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, value = assignment(text)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("the name has to be UTF-8") from None
+    return name, value
 
 
 def _separator(text: str) -> str:

@@ -25,7 +25,7 @@ from kafka_aio.errors import (
     KafkaTimeoutError,
     SendManyError,
 )
-from kafka_aio.producer import Deliveries, Producer
+from kafka_aio.producer import Deliveries, Producer, ProducerRecord
 
 CHUNK: Final = 65_536
 """How many bytes are read at a time, at most."""
@@ -52,7 +52,7 @@ async def produce(
         KafkaError: The topic cannot be found; nothing was sent.
     """
     await _find(producer, form, timeout)
-    work = Work(producer, form, longest_line)
+    work = Work(producer, form, timeout=timeout, longest_line=longest_line)
     try:
         with _cancelled_by_signals():
             try:
@@ -65,18 +65,32 @@ async def produce(
 
 
 async def _find(producer: Producer[bytes, bytes], form: Form, timeout: float) -> None:
-    topic = form.topic
+    try:
+        count = await _partitions(producer, form.topic, timeout)
+    except ValueError as error:  # no topic is called this
+        raise ConfigError(str(error)) from None
+    if form.partition is not None and form.partition >= count:
+        raise ConfigError(f"--{_no_partition(form.topic, form.partition, count)}")
+
+
+async def _partitions(producer: Producer[bytes, bytes], topic: str, timeout: float) -> int:
+    """How many there are.
+
+    Raises:
+        KafkaError: The topic is not found in time.
+    """
     try:
         async with progress(f"looking for topic {topic}"):
-            partitions = await producer.partitions_for(topic, timeout=timeout)
+            return len(await producer.partitions_for(topic, timeout=timeout))
     except KafkaTimeoutError:
         raise KafkaError(
             f"topic {topic!r} was not found within {timeout:.0f} s: check its name, or create it"
             " with `kafka-aio topics create`"
         ) from None
-    if form.partition is not None and form.partition >= len(partitions):
-        last = len(partitions) - 1
-        raise ConfigError(f"--partition {form.partition}: topic {topic!r} has 0 to {last}")
+
+
+def _no_partition(topic: str, partition: int, count: int) -> str:
+    return f"partition {partition}: topic {topic!r} has 0 to {count - 1}"
 
 
 @contextmanager
@@ -97,15 +111,24 @@ def _cancelled_by_signals() -> Iterator[None]:
 class Work:
     """One run: from bytes to deliveries."""
 
-    def __init__(self, producer: Producer[bytes, bytes], form: Form, longest_line: int) -> None:
+    def __init__(
+        self,
+        producer: Producer[bytes, bytes],
+        form: Form,
+        *,
+        timeout: float,
+        longest_line: int,
+    ) -> None:
         self._producer = producer
         self._form = form
+        self._timeout = timeout
         self._longest_line = longest_line
         self._loop = asyncio.get_running_loop()
         self._began_at = self._shown_at = self._loop.time()
         self._bytes_read = 0
         self._bytes: int | None = None
-        self._topics = {form.topic}
+        self._counts = {form.topic: 0}
+        """The topics that records go to, with the partitions that lines of JSON have found."""
         self._pending: deque[tuple[str, Sequence[int], Deliveries]] = deque()
         self._pending_records = 0
         self._failed: KafkaError | None = None
@@ -148,7 +171,9 @@ class Work:
         Raises:
             DeliveryError: A line cannot be sent.
         """
-        if portion.records:
+        if self._form.is_json:
+            await self._submit_found(name, portion)
+        else:
             await self._submit(name, portion)
         if portion.error is not None:
             raise _refused(name, portion.failed, portion.error)
@@ -156,20 +181,43 @@ class Work:
             await self._settle_oldest()
         self._show()
 
+    async def _submit_found(self, name: str, portion: Portion) -> None:
+        """Look for topics and partitions first: the producer would wait for max.block.ms."""
+        records, numbers = portion.records, portion.numbers
+        start = 0
+        for at, record in enumerate(records):
+            if (record.partition or 0) < self._counts.get(record.topic, 0):
+                continue
+            await self._submit(name, Portion(records[start:at], numbers[start:at]))
+            start = at
+            try:
+                await self._look_for(record)
+            except (KafkaError, ValueError) as error:
+                raise _refused(name, numbers[at], error) from None
+        await self._submit(name, Portion(records[start:], numbers[start:]))
+
+    async def _look_for(self, record: ProducerRecord) -> None:
+        topic, partition = record.topic, record.partition or 0
+        count = await _partitions(self._producer, topic, self._timeout)
+        if partition >= count:
+            raise KafkaError(_no_partition(topic, partition, count))
+        self._counts[topic] = count
+
     async def _submit(self, name: str, portion: Portion) -> None:
+        if not portion.records:
+            return
         form = self._form
         try:
             deliveries = await self._producer.submit_many(
                 form.topic, portion.records, partition=form.partition
             )
         except SendManyError as error:
-            raise _refused(name, portion.numbers[error.accepted], error.__cause__) from None
+            at = error.accepted
+            raise _refused(name, portion.numbers[at], error.__cause__, at=at) from None
         except (KafkaError, TypeError, ValueError) as error:
             raise _refused(name, portion.numbers[0], error) from None
         self._pending.append((name, portion.numbers, deliveries))
         self._pending_records += len(deliveries)
-        if form.is_json:
-            self._topics.update(record.topic for record in portion.records)
 
     def _oldest_is_done(self) -> bool:
         return bool(self._pending) and self._pending[0][2].done()
@@ -210,8 +258,8 @@ class Work:
         """Say in one line what came of it."""
         statistics = self._producer.statistics()
         failed = statistics.failed + (self._ended.count if self._ended is not None else 0)
-        topic, *others = self._topics
-        where = f"{len(self._topics)} topics" if others else topic
+        topic, *others = self._counts
+        where = f"{len(self._counts)} topics" if others else topic
         seconds = self._loop.time() - self._began_at
         records = "1 record" if statistics.delivered == 1 else f"{statistics.delivered:,} records"
         text = f"{records} to {where} in {seconds:.1f} s"
@@ -232,8 +280,9 @@ def bar(done: int, total: int, *, seconds: float) -> str:
     return f"[{full:<{_WIDTH}}] {part:4.0%}  {done / 1e6:,.1f} MB  {speed:,.1f} MB/s"
 
 
-def _refused(name: str, number: int, cause: BaseException | None) -> DeliveryError:
-    return DeliveryError(f"{_place(name, number)}{cause}; nothing after it was sent", count=1)
+def _refused(name: str, number: int, cause: BaseException | None, at: int = 0) -> DeliveryError:
+    why = str(cause).removeprefix(f"record {at}: ")  # of the call: nobody knows how we cut lines
+    return DeliveryError(f"{_place(name, number)}{why}; nothing after it was sent", count=1)
 
 
 def _place(name: str, number: int | None = None) -> str:

@@ -580,6 +580,12 @@ cdef class OpenTopic:
         return accepted
 
     cdef Delivery add(self, key, value, timestamp, double now, headers, partition):
+        try:
+            return self._add(key, value, timestamp, now, headers, partition)
+        except (BufferError, OverflowError) as error:
+            raise ValueError(f"the record cannot be written: {error}") from error
+
+    cdef Delivery _add(self, key, value, timestamp, double now, headers, partition):
         cdef OpenBatch batch
         cdef Py_ssize_t number
         if PyThread_get_thread_ident() != self._thread:

@@ -395,8 +395,11 @@ class OpenBatch:
     ) -> Delivery | None:
         """Write one record. None where the batch has no room for it."""
         at = self.builder.count
-        if not self.builder.append(key, value, timestamp, headers):
-            return None
+        try:
+            if not self.builder.append(key, value, timestamp, headers):
+                return None
+        except (BufferError, OverflowError) as error:
+            raise ValueError(f"the record cannot be written: {error}") from error
         return self.outcome.delivery(at, timestamp)
 
 

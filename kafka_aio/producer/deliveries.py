@@ -35,6 +35,23 @@ class Stretch:
         yield from _settled(self.outcome, self.first, self.count)
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where records of a call come from, those from one place on."""
+
+    place: int
+    _index_of: Callable[[int], int]
+    _timestamp_of: Callable[[int], int | None] | None
+
+    def index_of(self, place: int) -> int:
+        """The index in the call of the record that was accepted at that place."""
+        return self._index_of(place - self.place)
+
+    def timestamp_of(self, place: int) -> int | None:
+        """Its own timestamp, if it has one."""
+        return None if self._timestamp_of is None else self._timestamp_of(place - self.place)
+
+
 def _settled(outcome: Outcome, first: int, count: int) -> Iterator[tuple[Outcome, int, int]]:
     if outcome.parts is None:
         yield outcome, first, count
@@ -62,9 +79,8 @@ class Deliveries:
     def __init__(self) -> None:
         self._stretches: list[Stretch] = []
         self._count = 0
-        self._index_of: list[tuple[int, Callable[[int], int]]] = []
+        self._origins: list[Origin] = []
         self._by_index: dict[int, int] | None = None
-        self._is_told = False
 
     def __repr__(self) -> str:
         state = "done" if self.done() else "pending"
@@ -83,7 +99,11 @@ class Deliveries:
         place = self._place(index)
         at = bisect_right(self._stretches, place, key=lambda stretch: stretch.place) - 1
         stretch = self._stretches[at]
-        return stretch.outcome.delivery(stretch.first + place - stretch.place, stretch.timestamp)
+        timestamp = self._origin(place).timestamp_of(place)
+        return stretch.outcome.delivery(
+            stretch.first + place - stretch.place,
+            stretch.timestamp if timestamp is None else timestamp,
+        )
 
     def __iter__(self) -> Iterator[Delivery]:
         """The delivery of each record, in the order of the call."""
@@ -105,9 +125,7 @@ class Deliveries:
 
     def index(self, place: int) -> int:
         """The index in the call of the record that was accepted at a place."""
-        at = bisect_right(self._index_of, place, key=lambda each: each[0]) - 1
-        begin, index_of = self._index_of[at]
-        return index_of(place - begin)
+        return self._origin(place).index_of(place)
 
     def add(self, outcome: Outcome, first: int, count: int, timestamp: int) -> None:
         """Records were appended to a batch, in one go."""
@@ -118,9 +136,16 @@ class Deliveries:
             self._stretches.append(Stretch(outcome, first, count, self._count, timestamp))
         self._count += count
 
-    def begin(self, index_of: Callable[[int], int]) -> None:
-        """What is added from now on has the index that this gives, counted from 0."""
-        self._index_of.append((self._count, index_of))
+    def begin(
+        self,
+        index_of: Callable[[int], int],
+        timestamp_of: Callable[[int], int | None] | None = None,
+    ) -> None:
+        """What is added from now on has the index that this gives, counted from 0.
+
+        So has it the timestamp; where that is None, the one it is added with.
+        """
+        self._origins.append(Origin(self._count, index_of, timestamp_of))
 
     def error(
         self, cause: BaseException | None = None, total: int | None = None
@@ -132,19 +157,17 @@ class Deliveries:
         by_partition: Counter[TopicPartition] = Counter()
         causes: dict[str, KafkaError] = {}
         for outcome, first, count in failed.ranges():
-            if not self._is_told:
-                outcome.saw(count)
+            outcome.saw(first, count)
             by_partition[TopicPartition(outcome.topic, outcome.partition)] += count
             error = outcome.error_of(first)
             causes.setdefault(type(error).__name__, error)
-        self._is_told = True
         reasons = [*([cause] if cause is not None else []), *causes.values()]
         text = f"{len(failed)} of {self._count} records were not delivered"
         if cause is not None:
             of_all = f" of {total}" if total is not None else ""
             text = f"{self._count}{of_all} records were accepted, and {len(failed)} not delivered"
         made = SendManyError(
-            f"{text}: {reasons[0]}",
+            f"{text}: {_said(reasons[0])}",
             accepted=self._count,
             failed=failed,
             deliveries=self,
@@ -154,6 +177,9 @@ class Deliveries:
         )
         made.__cause__ = reasons[0]
         return made
+
+    def _origin(self, place: int) -> Origin:
+        return self._origins[bisect_right(self._origins, place, key=lambda each: each.place) - 1]
 
     def _place(self, index: int) -> int:
         if self._by_index is None:
@@ -210,3 +236,9 @@ class Failed(Mapping[int, KafkaError]):
 def _wait(stretch: Stretch) -> Generator[Any, None, None]:
     while pending := next((each for each, *_ in stretch.settled() if each.is_pending), None):
         yield from pending.waiter()
+
+
+def _said(reason: BaseException) -> str:
+    """Its text; what others than we have raised may need its name to be understood."""
+    is_plain = isinstance(reason, KafkaError | TypeError | ValueError)
+    return str(reason) if is_plain else f"{type(reason).__name__}: {reason}"

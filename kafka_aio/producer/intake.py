@@ -132,6 +132,8 @@ class Intake:
 
     def close_full(self, record: ProducerRecord) -> None:
         """Close the batch that has no room for a record: smaller ones may not overtake it."""
+        if record.headers is not None and not isinstance(record.headers, tuple | list | dict):
+            return  # perhaps they can be read only once
         open_topic = self._accumulator.topics[record.topic]
         try:
             partition = self._partition(open_topic, record)

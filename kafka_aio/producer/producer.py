@@ -291,7 +291,7 @@ class Producer(Client[ProducerConfig], Generic[K, V]):
         """Have many records accepted into the buffer. Arguments as for `send_many`.
 
         Cancelled, it has accepted the first ones, of columns the first for each partition: a note
-        on the error says how many.
+        on the error says how many, and its attribute `deliveries` has them.
 
         Returns:
             Their deliveries: to be awaited, all together or one by one.

@@ -13,6 +13,7 @@ from kafka_aio.records.columns import BinaryColumn, Columns, HeadersColumn, Time
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+_INT64_MAX: Final = 2**63 - 1
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -50,15 +51,21 @@ def to_arrow(columns: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA_WITH_HEADERS)
 
 
-def to_rows(batch: pa.RecordBatch) -> Rows:
+def to_rows(batch: pa.RecordBatch, first_row: int = 0) -> Rows:
     """A batch to append from: column `value`, and `key`, `timestamp`, `headers` where they are.
 
     Values and keys may be binary or string, large or not, sliced, with nulls. Timestamps may be
-    of any unit, or integers in milliseconds.
+    of any unit, or integers in milliseconds. Headers are lists of structs of key and value, or
+    maps.
+
+    Args:
+        batch: The columns.
+        first_row: What an error calls the first of the rows.
 
     Raises:
         TypeError: It is not a RecordBatch; a Table has `to_batches()`.
-        ValueError: There is no column `value`, or a column has another type.
+        ValueError: There is no column `value`, a column has another type, or a timestamp is out
+            of range.
     """
     if not isinstance(batch, pa.RecordBatch):
         raise TypeError(f"a RecordBatch is needed, not {type(batch).__name__}: see to_batches()")
@@ -68,7 +75,7 @@ def to_rows(batch: pa.RecordBatch) -> Rows:
         batch.num_rows,
         binary_column(batch.column("value"), "value"),
         binary_column(batch.column("key"), "key") if "key" in batch.schema.names else None,
-        _timestamp_column(batch) if "timestamp" in batch.schema.names else None,
+        _timestamp_column(batch, first_row) if "timestamp" in batch.schema.names else None,
         _headers_column(batch),
     )
 
@@ -92,6 +99,21 @@ def binary_column(array: pa.Array, name: str) -> BinaryColumn:
         array.offset,
         large,
     )
+
+
+def milliseconds(column: pa.Array, first_row: int = 0) -> pa.Array:
+    """A column of timestamps as int64, milliseconds since 1970.
+
+    Raises:
+        ValueError: It is of another type, or one is out of range: by its row.
+    """
+    _check_times(column, first_row)
+    if pa.types.is_timestamp(column.type):
+        # The same instants; floored by local time, the hour that a clock is set back is an error.
+        instants = column.cast(pa.timestamp(column.type.unit, tz="UTC"))
+        floored = pc.floor_temporal(instants, unit="millisecond")
+        return floored.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+    return column if column.type == pa.int64() else cast_column(column, pa.int64(), "timestamp")
 
 
 def cast_column(array: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
@@ -133,17 +155,30 @@ def _headers_array(rows: int, column: HeadersColumn) -> pa.Array:
     )
 
 
-def _timestamp_column(batch: pa.RecordBatch) -> TimestampColumn:
-    array = batch.column("timestamp")
-    if pa.types.is_timestamp(array.type):
-        # The same instants; floored by local time, the hour that a clock is set back is an error.
-        instants = array.cast(pa.timestamp(array.type.unit, tz="UTC"))
-        floored = pc.floor_temporal(instants, unit="millisecond")
-        array = floored.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
-    elif array.type != pa.int64():
-        array = cast_column(array, pa.int64(), "timestamp")
+def _timestamp_column(batch: pa.RecordBatch, first_row: int) -> TimestampColumn:
+    array = milliseconds(batch.column("timestamp"), first_row)
     validity, data = array.buffers()
     return TimestampColumn(data if data is not None else b"", validity, array.offset)
+
+
+def _check_times(column: pa.Array, first_row: int) -> None:
+    """Of two types, not all fit into 64 bits as milliseconds."""
+    kind = column.type
+    if kind == pa.uint64():
+        numbers = column
+        beyond = pc.greater(numbers, pa.scalar(_INT64_MAX, kind))
+    elif pa.types.is_timestamp(kind) and kind.unit == "s":
+        numbers = column.cast(pa.int64())
+        most = _INT64_MAX // 1000
+        beyond = pc.or_(pc.greater(numbers, most), pc.less(numbers, -most))
+    else:
+        return
+    row = pc.index(beyond, True).as_py()
+    if row >= 0:
+        raise ValueError(
+            f"row {first_row + row}: {numbers[row]} as {kind} is out of range: a timestamp is"
+            " milliseconds since 1970, in 64 bits"
+        )
 
 
 def _headers_column(batch: pa.RecordBatch) -> HeadersColumn | None:
@@ -152,21 +187,24 @@ def _headers_column(batch: pa.RecordBatch) -> HeadersColumn | None:
     array = batch.column("headers")
     kind = array.type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    if not (is_list and pa.types.is_struct(kind.value_type)):
-        raise ValueError(f"column headers is a list of structs of key and value, not {kind}")
+    is_map = pa.types.is_map(kind)  # a list of structs too, under any names
+    if not (is_map or (is_list and pa.types.is_struct(kind.value_type))):
+        raise ValueError(
+            f"column headers is a list of structs of key and value, or a map, not {kind}"
+        )
     if pa.types.is_large_list(kind):
         array = array.cast(pa.list_(kind.value_type))
     pairs = array.values
-    if array.flatten().null_count:
+    if not is_map and array.flatten().null_count:
         raise ValueError("column headers holds a header that is null")
     names = [field.name for field in pairs.type]
-    if sorted(names) != ["key", "value"]:
+    if not is_map and sorted(names) != ["key", "value"]:
         raise ValueError(f"a header has the fields key and value, not {names}")
     validity, offsets = array.buffers()[:2]
     return HeadersColumn(
         offsets if offsets is not None and offsets.size else bytes(4),
-        binary_column(pairs.field("key"), "headers.key"),
-        binary_column(pairs.field("value"), "headers.value"),
+        binary_column(pairs.field(0 if is_map else "key"), "headers.key"),
+        binary_column(pairs.field(1 if is_map else "value"), "headers.value"),
         validity,
         array.offset,
     )

@@ -126,13 +126,20 @@ def checked_headers(headers: Headers) -> tuple[Header, ...]:
     """The headers of a record as they are kept, from pairs or from a mapping.
 
     Raises:
-        TypeError: A key is not a str, or a value neither bytes nor None.
+        TypeError: A header is no pair, its key not a str, or its value neither bytes nor None.
     """
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return tuple([_checked_header(key, value) for key, value in pairs])
+    return tuple([_checked_header(pair) for pair in pairs])
 
 
-def _checked_header(key: str, value: bytes | None) -> Header:
+def _checked_header(pair: Header) -> Header:
+    try:
+        key, value = pair
+    except (TypeError, ValueError):
+        raise TypeError(
+            "headers are pairs of a str and bytes or None, or a mapping of these:"
+            f" this {type(pair).__name__} is no pair"
+        ) from None
     if type(key) is not str:
         raise TypeError(f"the key of a header is a str, not {type(key).__name__}")
     if value is None or type(value) is bytes:

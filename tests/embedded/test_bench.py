@@ -67,6 +67,20 @@ def test_latencies_are_of_every_record(
     assert outcome.document["workload"]["kind"] == command
 
 
+def test_confluent_kafka_is_not_measured_on_its_own_timers(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("confluent_kafka")
+    words = ("bench", "tasks", "-b", thread.bootstrap_servers, "--no-ceiling", *QUICK)
+    numbers = ("--tasks", "10", "--records", "60")
+    outcome = call(capsys, *words, *numbers, "--peers", "confluent-kafka")
+
+    assert outcome.code == 0, outcome.err
+    theirs = outcome.document["clients"][1]
+    assert theirs["name"] == "confluent-kafka"
+    assert theirs["latency_seconds"]["p50"] < 0.5  # by its defaults: 2 s
+
+
 def test_who_cannot_do_it_is_left_out_and_who_fails_is_an_error(
     thread: BrokerThread, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +97,21 @@ def test_who_cannot_do_it_is_left_out_and_who_fails_is_an_error(
         "broken",
     ]
     assert "kafka-aio: info: note" in outcome.err
+    assert "kafka-aio: info: unable has no such workload: left out\n" in outcome.err
     assert "error: broken: ModuleNotFoundError" in outcome.err
+
+
+@pytest.mark.parametrize("words", [("tasks",), ("produce", "--path", "arrow")])
+def test_a_peer_without_such_a_workload_is_left_out_with_a_word(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    pytest.importorskip("kafka")
+    options = ("-b", thread.bootstrap_servers, "--records", "10", "--no-ceiling", *QUICK)
+    outcome = call(capsys, "bench", *words, *options, "--peers", "kafka-python")
+
+    assert outcome.code == 0, outcome.err
+    assert [row["name"] for row in outcome.document["clients"]] == ["kafka-aio"]
+    assert outcome.err.count("kafka-aio: info: kafka-python has no such workload: left out\n") == 1
 
 
 def test_a_process_that_ends_without_a_word_is_an_error(

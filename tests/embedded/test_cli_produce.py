@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 import pytest
 
+from kafka_aio.admin import Admin
 from kafka_aio.broker import BrokerThread
 from kafka_aio.errors import InvalidRecord
 from tests.unit.cli.shell import COMMAND, ROOT, at_terminal
@@ -88,6 +90,11 @@ def run(broker: BrokerThread, *words: object, data: bytes = b"") -> tuple[int, s
 
 def values(broker: BrokerThread, topic: str = "t", partition: int = 0) -> list[bytes | None]:
     return [record.value for record in broker.records(topic, partition)]
+
+
+async def add_partition(broker: BrokerThread) -> None:
+    async with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        assert await admin.create_partitions({"t": 2}) == {"t": None}
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -304,11 +311,58 @@ def test_a_topic_that_is_not_there_is_an_error_before_anything_is_read(
     assert "topic 'absent' was not found within 1 s: check its name, or create it" in said
 
 
+@pytest.mark.parametrize("topic", ["", os.fsdecode(b"\xff")])
+def test_what_cannot_be_the_name_of_a_topic_is_wrong_usage(
+    broker: BrokerThread, topic: str
+) -> None:
+    code, said = run(broker, topic)
+
+    assert (code, said) == (2, f"kafka-aio: error: {topic!r} cannot be the name of a topic\n")
+
+
 def test_a_partition_that_is_not_there_is_wrong_usage(broker: BrokerThread) -> None:
     assert run(broker, "three", "--partition", 3) == (
         2,
         "kafka-aio: error: --partition 3: topic 'three' has 0 to 2\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ({"partition": 1}, "partition 1: topic 't' has 0 to 0"),
+        ({"partition": 3, "topic": "three"}, "partition 3: topic 'three' has 0 to 2"),
+        ({"topic": "absent"}, "topic 'absent' was not found within 2 s: check its name"),
+        ({"topic": "\ud800"}, r"'\ud800' cannot be the name of a topic"),
+    ],
+)
+def test_a_line_for_a_place_that_is_not_there_is_such_a_line(
+    broker: BrokerThread, place: dict[str, Any], complaint: str
+) -> None:
+    lines = [{"value": "a"}, {"value": "b", **place}, {"value": "c"}]
+    start = time.monotonic()
+    data = "\n".join(map(json.dumps, lines)).encode()
+    code, said = run(broker, "t", "--json", "--timeout", 2, data=data)
+
+    assert code == 1
+    assert "kafka-aio: info: 1 record to t in _ s, 1 failed\n" in said
+    assert f"kafka-aio: error: line 2: {complaint}" in said
+    assert values(broker) == [b"a"]
+    assert time.monotonic() - start < 30  # not max_block_ms
+
+
+def test_a_line_for_a_partition_that_was_added_meanwhile_is_sent(broker: BrokerThread) -> None:
+    with Produce(broker, "t", "--json", "-X", "metadata.max.age.ms=100") as produce:
+        produce.write(b'{"value": "a"}\n')
+        wait_for(lambda: values(broker) == [b"a"])
+        asyncio.run(add_partition(broker))
+        asked = broker.faults.delay("Metadata", 0)
+        broker.wait_hits(asked, 2)  # who asks again has read the answer
+        produce.write(b'{"value": "b", "partition": 1}\n')
+        code, said = produce.end()
+
+    assert (code, said) == (0, "kafka-aio: info: 2 records to t in _ s\n")
+    assert values(broker, partition=1) == [b"b"]
 
 
 def test_what_the_cluster_does_not_take_yet_is_not_read(broker: BrokerThread) -> None:

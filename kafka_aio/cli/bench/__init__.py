@@ -250,6 +250,9 @@ async def run(given: argparse.Namespace, admin: Admin, left: Left) -> Report:
         replication_factor=given.replication_factor,
     )
     outcomes = await rounds.play(match, admin, terminal.show)
+    for client in clients:
+        if client not in outcomes:
+            terminal.say("info", f"{client.name} has no such workload: left out")
     found = summary.summaries(outcomes)
     errors = [each for runs in outcomes.values() for each in runs if isinstance(each, Exception)]
     return Report(summary.document(asked, found), summary.lines(found), errors)

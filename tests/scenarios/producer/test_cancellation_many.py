@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_aio import ProducerRecord
+from kafka_aio import Deliveries, ProducerRecord
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.producer import Producer
 from tests.scenarios.producer.api_world import (
@@ -74,6 +74,14 @@ def said(error: asyncio.CancelledError | None) -> int:
     return int(number)
 
 
+def which(error: asyncio.CancelledError | None) -> list[int]:
+    """The indices of those that were accepted."""
+    if error is None:
+        return list(range(len(VALUES)))
+    accepted: Deliveries = error.deliveries  # type: ignore[attr-defined]  # ours
+    return sorted(accepted.index(place) for place in range(len(accepted)))
+
+
 # Until all are accepted, `send_many` is `submit_many`.
 @pytest.mark.parametrize(
     ("call", "form"), [(submit_many, "values"), *((send_many, form) for form in FORMS)]
@@ -86,7 +94,8 @@ def test_cancelled_it_says_how_many_were_accepted_and_these_are_delivered_once_a
     async def scenario(cut: Cut) -> tuple[int, list[list[int]]]:
         async with EmbeddedBroker(topics={TOPIC: 2}) as broker:
             async with producer_of(broker, **options) as producer:
-                accepted = said(await cut(call(producer, FORMS[form]())))
+                error = await cut(call(producer, FORMS[form]()))
+                accepted = said(error)
                 async with asyncio.timeout(30):
                     await producer.flush()
 
@@ -94,6 +103,7 @@ def test_cancelled_it_says_how_many_were_accepted_and_these_are_delivered_once_a
                 assert producer.statistics().delivered == accepted
                 assert producer.health().is_healthy
             await until(lambda: broker.statistics().connections == 0)
+            assert sorted(chain(*stored(broker))) == which(error)
             return accepted, stored(broker)
 
     found = cut_everywhere(scenario)

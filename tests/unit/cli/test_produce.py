@@ -59,6 +59,7 @@ def test_the_options_of_delivery_are_those_of_a_producer_and_win_over_x() -> Non
         (("--json", "--null-value", ""), "--null-value does not go with --json"),
         (("-K", ""), "give at least one character"),
         (("-H", "name"), "give NAME=VALUE"),
+        (("-H", os.fsdecode(b"\xff=b")), "argument -H/--header: the name has to be UTF-8"),
         (("--partition", "-1"), "argument --partition: "),
         (("--partition", "2147483648"), "give a whole number, 0 or more"),
         (("--linger", "0.5"), "give a whole number, 0 or more"),

@@ -81,6 +81,46 @@ def test_the_failures_of_a_part_are_those_of_its_records_and_are_counted_as_seen
     assert (right.seen, right.unseen) == (3, 3)
 
 
+def test_what_was_pending_when_a_call_ended_early_is_told_of_when_it_is_awaited() -> None:
+    done, pending = outcome(1), outcome(2)
+    deliveries = Deliveries()
+    deliveries.begin(lambda place: place)
+    deliveries.add(done, 0, 1, 0)
+    deliveries.add(pending, 0, 2, 0)
+    done.fail(InvalidRecord("bad"))
+    early = deliveries.error(TypeError("the next is no bytes"))
+    assert isinstance(early, SendManyError)
+    pending.fail(InvalidRecord("bad"))
+
+    assert (done.unseen, pending.unseen) == (0, 2)
+    with pytest.raises(SendManyError, match="3 of 3 records were not delivered"):
+        next(early.deliveries.__await__())
+    assert (done.unseen, pending.unseen) == (0, 0)
+
+
+def test_a_record_has_its_own_timestamp_or_the_one_of_those_it_was_added_with() -> None:
+    batch = outcome(5)
+    own = {0: 70, 2: 72}
+    deliveries = Deliveries()
+    deliveries.begin(lambda place: place)
+    deliveries.add(batch, 0, 2, 5)
+    deliveries.begin(lambda place: place + 2, own.get)
+    deliveries.add(batch, 2, 3, 5)
+    batch.deliver(100)
+
+    assert [each.result().timestamp for each in deliveries] == [5, 5, 70, 5, 72]
+
+
+def test_the_user_s_own_error_is_told_with_its_name() -> None:
+    batch = outcome(1)
+    deliveries = Deliveries()
+    deliveries.begin(lambda place: place)
+    deliveries.add(batch, 0, 1, 0)
+
+    assert str(deliveries.error(KeyError("boom"))).endswith(": KeyError: 'boom'")
+    assert str(deliveries.error(ValueError("wrong"))).endswith(" not delivered: wrong")
+
+
 def test_why_a_call_ended_early_comes_first() -> None:
     batch = outcome(2)
     deliveries = Deliveries()

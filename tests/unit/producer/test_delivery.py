@@ -465,3 +465,16 @@ def test_nothing_is_appended_from_another_thread(module: ModuleType, loop: Loop)
     assert refused == [None, None]
     assert topic.append(b"k", b"v", 1, 0.0) is not None
     assert batch.builder.count == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "timestamp"), [(b"v", 2**63), (b"v", 2**70), (memoryview(b"abcd")[::2], 1)]
+)
+def test_what_no_record_can_hold_is_a_value_error(
+    module: ModuleType, loop: Loop, value: Any, timestamp: int
+) -> None:
+    topic, (batch,) = opened(module, loop, 1)
+
+    with pytest.raises(ValueError, match="the record cannot be written: "):
+        topic.append(None, value, timestamp, 0.0, None, 0)
+    assert batch.builder.count == 0
