@@ -1,0 +1,1 @@
+"""Reading records: what is fetched, handed over, and committed."""

@@ -1,0 +1,1 @@
+"""Who of a classic group gets which partitions."""

@@ -1,0 +1,1 @@
+"""A member of a group: its states, and what it tells the others."""
