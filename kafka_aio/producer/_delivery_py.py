@@ -226,7 +226,7 @@ class Delivery:
         self._followed().when_done(callback, self)
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        metadata: RecordMetadata = yield from _waiter(self._followed(), self)
+        metadata: RecordMetadata = yield from _waiter(self._followed(), self).__await__()
         return metadata
 
     def _followed(self) -> Outcome:
@@ -312,16 +312,10 @@ class Waiter:
         return f"<Waiter for {self._outcome!r}>"
 
     def __await__(self) -> Generator[Any, None, Any]:
-        return self  # type: ignore[return-value]  # an iterator will do
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Waiter:
-        if not self._is_over():
+        while not self._is_over():
             self._asyncio_future_blocking = True
-            return self
-        raise StopIteration(None if self._delivery is None else self._delivery.result())
+            yield self
+        return None if self._delivery is None else self._delivery.result()
 
     # What the task calls.
 

@@ -235,7 +235,7 @@ class Failed(Mapping[int, KafkaError]):
 
 def _wait(stretch: Stretch) -> Generator[Any, None, None]:
     while pending := next((each for each, *_ in stretch.settled() if each.is_pending), None):
-        yield from pending.waiter()
+        yield from pending.waiter().__await__()
 
 
 def _said(reason: BaseException) -> str:
