@@ -237,7 +237,7 @@ REFUSALS: dict[str, tuple[str, Callable[[Files], Options], int, str]] = {
         "PLAIN",
         partial(sasl, protocol="SASL_PLAINTEXT", mechanism="SCRAM-SHA-256"),
         4,
-        "is the listener one with SASL?",
+        "this listener does not want SASL",
     ),
     "a mechanism that is not offered": (
         "OAUTH",
