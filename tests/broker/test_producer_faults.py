@@ -18,7 +18,7 @@ from tests.kafka.cluster import Cluster
 from tests.kafka.proxy import Proxy
 
 RECORDS = 200_000
-SECONDS = float(os.environ.get("KAFKA_AIO_FAULT_SECONDS", "30"))
+SECONDS = float(os.environ.get("KAFKA_AIO_FAULT_SECONDS", "60"))
 KILLS = 2 + int(SECONDS // 60)
 WRITERS = 12
 PARTITIONS = 6
