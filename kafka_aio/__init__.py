@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kafka_aio import errors
     from kafka_aio.admin import (
+        AclOperation,
         Admin,
         ApiVersionRange,
         ClusterDescription,
@@ -19,9 +20,18 @@ if TYPE_CHECKING:
         ConfigResource,
         ConfigResourceKind,
         Feature,
+        GroupDescription,
+        GroupList,
+        GroupListing,
+        GroupMember,
+        GroupState,
+        GroupType,
         NewPartitions,
         NewTopic,
         NodeStatus,
+        OffsetChange,
+        OffsetReset,
+        OffsetSpec,
         PartitionDescription,
         TopicCreated,
         TopicDescription,
@@ -34,13 +44,26 @@ if TYPE_CHECKING:
         KafkaConfigWarning,
         ProducerConfig,
     )
+    from kafka_aio.consumer import (
+        Commit,
+        Consumer,
+        ConsumerHealth,
+        ConsumerRecord,
+        ConsumerStatistics,
+        FetchedBatch,
+        LogTruncated,
+        NoOffsetForPartition,
+        RebalanceListener,
+    )
     from kafka_aio.errors import (
         AuthenticationError,
         BrokerError,
         BufferFull,
+        CommitFailed,
         ConfigError,
         CorruptRecord,
         DeliveryError,
+        DeserializationError,
         KafkaConnectionError,
         KafkaError,
         KafkaTimeoutError,
@@ -51,6 +74,8 @@ if TYPE_CHECKING:
         SerializationError,
         StateError,
         UnsupportedVersion,
+        UserCodeError,
+        WakeupError,
     )
     from kafka_aio.producer import (
         Deliveries,
@@ -77,6 +102,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AclOperation",
     "Admin",
     "AdminConfig",
     "ApiVersionRange",
@@ -87,6 +113,8 @@ __all__ = [
     "ClientConfig",
     "ClusterDescription",
     "CodecInfo",
+    "Commit",
+    "CommitFailed",
     "ConfigChange",
     "ConfigEntry",
     "ConfigError",
@@ -95,23 +123,40 @@ __all__ = [
     "ConfigResourceKind",
     "ConfigSource",
     "ConfigType",
+    "Consumer",
     "ConsumerConfig",
     "ConsumerGroupMetadata",
+    "ConsumerHealth",
+    "ConsumerRecord",
+    "ConsumerStatistics",
     "CorruptRecord",
     "Deliveries",
     "Delivery",
     "DeliveryError",
+    "DeserializationError",
     "Feature",
+    "FetchedBatch",
+    "GroupDescription",
+    "GroupList",
+    "GroupListing",
+    "GroupMember",
+    "GroupState",
+    "GroupType",
     "KafkaConfigWarning",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
+    "LogTruncated",
     "NewPartitions",
     "NewTopic",
+    "NoOffsetForPartition",
     "Node",
     "NodeStatus",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
+    "OffsetChange",
+    "OffsetReset",
+    "OffsetSpec",
     "PartitionDescription",
     "PartitionInfo",
     "Persistence",
@@ -121,6 +166,7 @@ __all__ = [
     "ProducerRecord",
     "ProducerStatistics",
     "ProtocolError",
+    "RebalanceListener",
     "Record",
     "RecordMetadata",
     "RecordTooLarge",
@@ -134,11 +180,13 @@ __all__ = [
     "TopicListing",
     "TopicPartition",
     "UnsupportedVersion",
+    "UserCodeError",
+    "WakeupError",
     "codec_info",
     "errors",
 ]
 
-_HOMES = ("errors", "types", "records.codec", "config", "admin", "producer")
+_HOMES = ("errors", "types", "records.codec", "config", "admin", "producer", "consumer")
 """Where to look for a name, what is imported soonest first."""
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAIRS = {
+    "kafka_aio.consumer._cursor": "kafka_aio.consumer._cursor_py",
     "kafka_aio.producer._delivery": "kafka_aio.producer._delivery_py",
     "kafka_aio.producer._partition": "kafka_aio.producer._partition_py",
     "kafka_aio.protocol._reader": "kafka_aio.protocol._reader_py",

@@ -44,17 +44,34 @@ def revealed(secret: str | None) -> str:
     return Secret(secret or "").reveal()
 
 
+# What aiokafka and kafka-python have in common.
+
+
+def producer_options(work: Work) -> dict[str, Any]:
+    return python_options(work) | {
+        "acks": work.load.acks if work.load.acks == "all" else int(work.load.acks),
+        "linger_ms": work.load.linger_ms,
+        "compression_type": None if work.load.codec == "none" else work.load.codec,
+        "enable_idempotence": is_idempotent(work),
+    }
+
+
+def consumer_options(work: Work) -> dict[str, Any]:
+    return python_options(work) | {
+        "group_id": work.group,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "check_crcs": True,
+        "max_partition_fetch_bytes": work.load.max_partition_fetch_bytes,
+    }
+
+
 def python_options(work: Work) -> dict[str, Any]:
-    """The options that aiokafka and kafka-python have in common."""
     config = settings(work)
     options: dict[str, Any] = {
         "bootstrap_servers": list(config.bootstrap_servers),
         "client_id": config.client_id,
         "security_protocol": config.security_protocol,
-        "acks": work.load.acks if work.load.acks == "all" else int(work.load.acks),
-        "linger_ms": work.load.linger_ms,
-        "compression_type": None if work.load.codec == "none" else work.load.codec,
-        "enable_idempotence": is_idempotent(work),
     }
     if is_tls(config):
         options["ssl_context"] = tls.context(config)

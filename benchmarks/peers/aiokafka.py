@@ -1,4 +1,4 @@
-"""aiokafka: `send` and its futures, `send_batch`, `send_and_wait`."""
+"""aiokafka: `send` and its futures, `send_batch`, `send_and_wait`; `getmany`, `async for`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from benchmarks.peers import python_options
-from kafka_aio.cli.bench import workloads
+from benchmarks.peers import consumer_options, producer_options
+from kafka_aio.cli.bench import crossing, workloads
 from kafka_aio.cli.bench.work import Chunk, Work
+from kafka_aio.cli.bench.workloads import PAUSE
 
 
 @asynccontextmanager
 async def producer(work: Work) -> AsyncIterator[AIOKafkaProducer]:
-    made = AIOKafkaProducer(max_batch_size=work.load.batch_size, **python_options(work))
+    made = AIOKafkaProducer(max_batch_size=work.load.batch_size, **producer_options(work))
     await made.start()
     try:
         yield made
@@ -60,3 +61,40 @@ async def tasks(work: Work) -> None:
 async def latency(work: Work) -> None:
     async with producer(work) as aio:
         await workloads.latency(work, aio.send_and_wait)
+
+
+@asynccontextmanager
+async def consumer(work: Work) -> AsyncIterator[AIOKafkaConsumer]:
+    made = AIOKafkaConsumer(work.topic, **consumer_options(work))
+    await made.start()
+    try:
+        yield made
+        if work.load.reads:
+            work.check([await made.position(each) for each in made.assignment()])
+    finally:
+        await made.stop()
+
+
+async def read_lists(work: Work) -> None:
+    async with consumer(work) as aio:
+
+        async def read() -> int:
+            found = await aio.getmany(timeout_ms=round(PAUSE * 1000))
+            return sum(map(len, found.values()))
+
+        await workloads.read_lists(work, read)
+
+
+async def read_each(work: Work) -> None:
+    async with consumer(work) as aio:
+        await workloads.read_each(work, aio)
+
+
+async def end_to_end(work: Work) -> None:
+    async with producer(work) as sender, consumer(work) as reader:
+
+        async def receive() -> list[bytes | None]:
+            found = await reader.getmany(timeout_ms=round(crossing.PAUSE * 1000))
+            return [record.key for records in found.values() for record in records]
+
+        await crossing.end_to_end(work, sender.send, receive)

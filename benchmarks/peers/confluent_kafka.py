@@ -1,33 +1,45 @@
-"""confluent-kafka: `produce` with a callback, `produce_batch`, the AIO producer, `flush`."""
+"""confluent-kafka: `produce` with a callback, `produce_batch`, the AIO producer, `flush`; `consume`
+and `poll`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.aio import AIOProducer
 
 from benchmarks.peers import is_idempotent, is_sasl, is_tls, revealed, settings
-from kafka_aio.cli.bench import workloads
+from kafka_aio.cli.bench import crossing, workloads
+from kafka_aio.cli.bench.crossing import blocking_end_to_end
 from kafka_aio.cli.bench.work import Run, Work
-from kafka_aio.cli.bench.workloads import CALL, CHUNK, blocking_latency
+from kafka_aio.cli.bench.workloads import (
+    CALL,
+    CHUNK,
+    LIST,
+    PAUSE,
+    blocking_each,
+    blocking_latency,
+    blocking_lists,
+)
 from kafka_aio.config import ProducerConfig
 
 WAITING = 200_000
 """So many records may wait: the queue has room for them, and is never empty."""
+QUEUED = 1_000_000
+"""So many records it fetches ahead. By its default, 100,000, it reads at a quarter of the speed."""
 PATIENCE = 60
 POLL = 0.1
 """Seconds that a thread of AIOProducer's waits for deliveries: it hands them on as they come."""
 
 
 def options(work: Work) -> dict[str, Any]:
-    config, load = settings(work), work.load
-    found: dict[str, Any] = {
-        "bootstrap.servers": ",".join(config.bootstrap_servers),
-        "client.id": config.client_id,
-        "security.protocol": config.security_protocol,
+    load = work.load
+    return connection(work) | {
         "acks": load.acks,
         "enable.idempotence": is_idempotent(work),
         "linger.ms": load.linger_ms,
@@ -35,6 +47,26 @@ def options(work: Work) -> dict[str, Any]:
         "compression.type": load.codec,
         "partitioner": "murmur2_random",
         "queue.buffering.max.messages": 2 * WAITING,
+    }
+
+
+def consumer_options(work: Work) -> dict[str, Any]:
+    return connection(work) | {
+        "group.id": work.group,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "check.crcs": True,
+        "max.partition.fetch.bytes": work.load.max_partition_fetch_bytes,
+        "queued.min.messages": QUEUED,
+    }
+
+
+def connection(work: Work) -> dict[str, Any]:
+    config = settings(work)
+    found: dict[str, Any] = {
+        "bootstrap.servers": ",".join(config.bootstrap_servers),
+        "client.id": config.client_id,
+        "security.protocol": config.security_protocol,
     }
     if is_tls(config):
         found |= tls_options(config)
@@ -162,3 +194,50 @@ def aio_options(work: Work) -> dict[str, Any]:
 async def poll(producer: AIOProducer) -> None:
     while True:
         await producer.poll(POLL)
+
+
+@contextmanager
+def consumer(work: Work) -> Iterator[Any]:
+    made = Consumer(consumer_options(work))
+    made.subscribe([work.topic])
+    try:
+        yield made
+        if work.load.reads:
+            work.check(each.offset for each in made.position(made.assignment()))
+    finally:
+        made.close()
+
+
+def read_lists(work: Work) -> None:
+    """`consume`."""
+    with consumer(work) as client:
+        blocking_lists(work, lambda: len(client.consume(LIST, PAUSE)))
+
+
+def read_each(work: Work) -> None:
+    """`poll`: the AIO consumer has nothing for single records but a thread for each."""
+    with consumer(work) as client:
+        blocking_each(work, partial(client.poll, PAUSE))
+
+
+def end_to_end(work: Work) -> None:
+    producer = Producer(options(work))
+    failures: list[Any] = []
+
+    def on_delivery(error: Any, _: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    def send(topic: str, value: bytes, key: bytes | None) -> None:
+        producer.produce(topic, value, key, on_delivery=on_delivery)
+        producer.poll(0)
+
+    with consumer(work) as client:
+
+        def receive() -> list[bytes | None]:
+            messages = client.consume(LIST, crossing.PAUSE)
+            return [message.key() for message in messages]
+
+        blocking_end_to_end(work, send, receive)
+    if producer.flush(PATIENCE) or failures:
+        raise RuntimeError(f"not delivered: {failures}")

@@ -1,4 +1,4 @@
-"""kafka-python: `send` and its futures."""
+"""kafka-python: `send` and its futures; `poll`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 
-from benchmarks.peers import python_options
+from benchmarks.peers import consumer_options, producer_options
 from kafka_aio.cli.bench.work import Run, Work
-from kafka_aio.cli.bench.workloads import BEHIND, CHUNK, blocking_latency
+from kafka_aio.cli.bench.workloads import (
+    BEHIND,
+    CHUNK,
+    LIST,
+    PAUSE,
+    blocking_each,
+    blocking_latency,
+    blocking_lists,
+)
 
 PATIENCE = 60
 
 
 @contextmanager
 def producer(work: Work) -> Iterator[Any]:
-    made = KafkaProducer(batch_size=work.load.batch_size, **python_options(work))
+    made = KafkaProducer(batch_size=work.load.batch_size, **producer_options(work))
     try:
         yield made
     finally:
@@ -56,3 +64,27 @@ def latency(work: Work) -> None:
             client.send(topic, value, key).get(timeout=PATIENCE)
 
         blocking_latency(work, send)
+
+
+@contextmanager
+def consumer(work: Work) -> Iterator[Any]:
+    made = KafkaConsumer(work.topic, max_poll_records=LIST, **consumer_options(work))
+    try:
+        yield made
+        work.check(made.position(each) for each in made.assignment())
+    finally:
+        made.close()
+
+
+def read_lists(work: Work) -> None:
+    with consumer(work) as client:
+
+        def read() -> int:
+            return sum(map(len, client.poll(timeout_ms=round(PAUSE * 1000)).values()))
+
+        blocking_lists(work, read)
+
+
+def read_each(work: Work) -> None:
+    with consumer(work) as client:
+        blocking_each(work, client.__next__)

@@ -1,9 +1,20 @@
 """Looking after a cluster: `Admin`, and the values that its calls take and return.
 
-`topics`, `configs` and `nodes` make requests and read answers; `calls` sends them, and again.
+`topics`, `configs`, `nodes`, `groups`, `group_offsets` and `logs` make requests and read answers;
+`calls` sends them, and again.
 """
 
 from kafka_aio.admin.admin import Admin as Admin
+from kafka_aio.admin.group_values import AclOperation as AclOperation
+from kafka_aio.admin.group_values import GroupDescription as GroupDescription
+from kafka_aio.admin.group_values import GroupList as GroupList
+from kafka_aio.admin.group_values import GroupListing as GroupListing
+from kafka_aio.admin.group_values import GroupMember as GroupMember
+from kafka_aio.admin.group_values import GroupState as GroupState
+from kafka_aio.admin.group_values import GroupType as GroupType
+from kafka_aio.admin.offset_values import OffsetChange as OffsetChange
+from kafka_aio.admin.offset_values import OffsetReset as OffsetReset
+from kafka_aio.admin.offset_values import OffsetSpec as OffsetSpec
 from kafka_aio.admin.values import ApiVersionRange as ApiVersionRange
 from kafka_aio.admin.values import ClusterDescription as ClusterDescription
 from kafka_aio.admin.values import ConfigChange as ConfigChange

@@ -1,4 +1,7 @@
-"""`Admin`: topics, configuration and the state of a cluster."""
+"""`Admin`: topics, configuration and the state of a cluster.
+
+What it can do with groups and with the logs of partitions it has from `GroupAdmin` and `LogAdmin`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from time import perf_counter
 from typing import Final
 
 from kafka_aio.admin import configs, nodes, topics
-from kafka_aio.admin.calls import Call, Calls
+from kafka_aio.admin.calls import Call
+from kafka_aio.admin.group_admin import GroupAdmin
 from kafka_aio.admin.values import (
     ClusterDescription,
     ConfigChange,
@@ -24,13 +28,9 @@ from kafka_aio.admin.values import (
     check_number,
     checked,
 )
-from kafka_aio.config import AdminConfig
 from kafka_aio.errors import KafkaError, ProtocolError, UnsupportedVersion
-from kafka_aio.net import clock
-from kafka_aio.net.client import Client
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.dial import SOFTWARE_NAME, SOFTWARE_VERSION
-from kafka_aio.net.tasks import Tasks
 from kafka_aio.protocol.messages.api_versions import ApiVersionsRequest
 from kafka_aio.protocol.messages.cluster import DescribeClusterRequest
 from kafka_aio.protocol.messages.configs import (
@@ -49,22 +49,15 @@ PAGE: Final = 2_000
 """How many partitions are described in one answer at most."""
 
 
-class Admin(Client[AdminConfig]):
+class Admin(GroupAdmin):
     """Looks after a cluster.
 
         async with Admin(bootstrap_servers="localhost:9092") as admin:
             await admin.create_topics([NewTopic("orders", partitions=3)])
 
-    What concerns one topic of several is in the result, as an error in its place; what concerns the
+    What concerns one item of several is in the result, as an error in its place; what concerns the
     whole call is raised. Every call ends within its `timeout`, or default_api_timeout_ms.
     """
-
-    _config_type = AdminConfig
-
-    def _make(self, tasks: Tasks) -> None:
-        rng = clock.rng()
-        self._cluster = Cluster(self._config, tasks, rng=rng)
-        self._calls = Calls(self._cluster, self._config, rng)
 
     # Topics.
 
@@ -333,10 +326,6 @@ class Admin(Client[AdminConfig]):
             if after is not None and _place(following) <= _place(after):
                 raise ProtocolError(f"describe_topics: after {after} comes {following}")
             after = following
-
-    def _open(self) -> tuple[Cluster, Calls]:
-        self._started().check()
-        return self._cluster, self._calls
 
 
 async def _status(cluster: Cluster, node: Node, pings: int, deadline: float) -> NodeStatus:

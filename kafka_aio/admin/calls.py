@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from kafka_aio.admin.outcome import Outcome
+from kafka_aio.admin.outcome import Outcome, is_worth_another
+from kafka_aio.admin.routes import Route
 from kafka_aio.backoff import Backoff
 from kafka_aio.config import AdminConfig
 from kafka_aio.errors import KafkaError, for_code
@@ -47,6 +48,24 @@ class Call(Generic[K, V, R]):
     read: Callable[[R], Mapping[K, V | KafkaError]]
     changes: bool
     """Whether it changes anything: it is then not repeated unless it surely did not happen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutedCall(Generic[K, V, R]):
+    """A call whose items belong to nodes that may change from one attempt to the next."""
+
+    name: str
+    items: Sequence[K]
+    route: Route[K]
+    request: Callable[[Sequence[K], int], Request[R]]
+    """Makes the request for some items, which the broker has so many milliseconds for."""
+    read: Callable[[Sequence[K], R], Mapping[K, V | KafkaError]]
+    """What an answer says of the items that were asked for."""
+    changes: bool
+    again: Callable[[KafkaError], bool] = is_worth_another
+    """Whether an item that was refused so is asked for again."""
+    at_most: int | None = None
+    """The highest version to use."""
 
 
 class Calls:
@@ -121,21 +140,112 @@ class Calls:
             )
             for node, items in by_node.items()
         ]
-        running = (self.run(part, deadline=deadline) for part in parts)
+        found = await self._together(parts, deadline)
+        return {item: found[item] for item in call.items}
+
+    async def _together(
+        self, calls: Sequence[Call[K, V, R]], deadline: float
+    ) -> dict[K, V | KafkaError]:
+        """All at a time. One that fails is an error in the place of its items, if others do not."""
+        running = (self.run(call, deadline=deadline) for call in calls)
         results = await asyncio.gather(*running, return_exceptions=True)
         found: dict[K, V | KafkaError] = {}
         failures: list[BaseException] = []
-        for part, result in zip(parts, results, strict=True):
+        for call, result in zip(calls, results, strict=True):
             if isinstance(result, KafkaError):
                 failures.append(result)
-                found.update((item, copy(result)) for item in part.items)
+                found.update((item, copy(result)) for item in call.items)
             elif isinstance(result, BaseException):
                 raise result
             else:
                 found.update(result)
-        if failures and len(failures) == len(parts):
+        if failures and len(failures) == len(calls):
             raise failures[0]
-        return {item: found[item] for item in call.items}
+        return found
+
+    async def ask_each(
+        self,
+        name: str,
+        nodes: Iterable[int],
+        request: Request[R],
+        *,
+        deadline: float,
+    ) -> dict[int, R | KafkaError]:
+        """The answer of each node to a question that changes nothing, or why it has none.
+
+        Raises:
+            KafkaError: No node has one.
+        """
+
+        def read(node: int, response: R) -> dict[int, R | KafkaError]:
+            code = getattr(response, "error_code", 0)
+            return {node: for_code(code, where=f"{name}: node {node}") if code else response}
+
+        calls: list[Call[int, R, R]] = [
+            Call(
+                name=name,
+                items=[node],
+                request=lambda *_: request,
+                send=partial(self.to_node, node),
+                read=partial(read, node),
+                changes=False,
+            )
+            for node in nodes
+        ]
+        return await self._together(calls, deadline)
+
+    async def run_routed(
+        self, call: RoutedCall[K, V, R], *, deadline: float
+    ) -> dict[K, V | KafkaError]:
+        """As `run`, but each attempt asks each item of the node that it belongs to by then.
+
+        Raises:
+            KafkaError: What concerns the whole call; `indefinite` if it may have been carried out.
+        """
+        outcome: Outcome[K, V] = Outcome(
+            call.name, call.items, changes=call.changes, again=call.again
+        )
+        while outcome.pending:
+            await self._attempt_routed(call, outcome, deadline)
+            if outcome.pending:
+                await self._pause(outcome, deadline)
+        return outcome.result()
+
+    async def _attempt_routed(
+        self, call: RoutedCall[K, V, R], outcome: Outcome[K, V], deadline: float
+    ) -> None:
+        seconds = min(self._request_timeout, self.left(deadline))
+        try:
+            found = await call.route.find(outcome.pending, seconds)
+        except KafkaError as error:
+            error.indefinite = False  # it was a question
+            outcome.failed(error)
+            return
+        outcome.settled(found.refused)
+        parts = list(found.nodes.items())
+        running = [self._send_part(call, node, items, deadline) for node, items in parts]
+        results = await asyncio.gather(*running, return_exceptions=True)
+        answers: dict[K, V | KafkaError] = {**found.waiting}
+        lost: dict[K, KafkaError] = {**found.lost}
+        for (node, items), result in zip(parts, results, strict=True):
+            if isinstance(result, KafkaError):
+                lost.update(dict.fromkeys(items, result))
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                answers.update(result)
+            for item in items:
+                call.route.failed(item, node, lost.get(item) or answers.get(item))
+        if outcome.pending:
+            outcome.answered(answers, lost)
+
+    async def _send_part(
+        self, call: RoutedCall[K, V, R], node: int, items: Sequence[K], deadline: float
+    ) -> dict[K, V | KafkaError]:
+        seconds = min(self._request_timeout, self.left(deadline))
+        request = call.request(items, max(1, int(seconds * 1000)))
+        response = await self._cluster.send(node, request, timeout=seconds, at_most=call.at_most)
+        return dict(call.read(items, response))
 
     async def run(self, call: Call[K, V, R], *, deadline: float) -> dict[K, V | KafkaError]:
         """A value or an error for each item, in their order.

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kafka_aio.errors import ProtocolError
-from kafka_aio.protocol.codec import decode
-from kafka_aio.protocol.messages.consumer_protocol import ConsumerProtocolAssignment
+from kafka_aio.protocol.member_data import Assigned
 from kafka_aio.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_aio.protocol.messages import consumer_group, groups
-
-_VERSION: Final = 2
-"""Bytes before an assignment of the classic protocol: its version."""
-_LAST_VERSION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +106,7 @@ def consumer_protocol_group(group: consumer_group.DescribedGroup) -> GroupDescri
 
 def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
     """The partitions in what the leader of a group has sent: any bytes, if it likes."""
-    version = min(int.from_bytes(assignment[:_VERSION], "big"), _LAST_VERSION)
     try:
-        read = decode(ConsumerProtocolAssignment, assignment, version, start=_VERSION)
+        return Assigned.decode(assignment).partitions
     except ProtocolError:
         return ()
-    return tuple(
-        TopicPartition(topic.topic, partition)
-        for topic in read.assigned_partitions
-        for partition in topic.partitions
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 
 def assignment(text: str) -> tuple[str, str]:
@@ -22,3 +23,22 @@ def whole_number(text: str) -> int:
     if not 1 <= number < 2**31:
         raise argparse.ArgumentTypeError("give a whole number, 1 or more")
     return number
+
+
+def number(text: str) -> int:
+    """None or more."""
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError("give a whole number, 0 or more")
+    return int(text)
+
+
+def separator(text: str) -> str:
+    """What is between two parts of a line."""
+    if not text:
+        raise argparse.ArgumentTypeError("give at least one character")
+    return text.replace("\\t", "\t")
+
+
+def typed(text: str) -> bytes:
+    """The bytes that somebody has typed."""
+    return os.fsencode(text)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from kafka_aio.cli.output import printable
-from kafka_aio.config import AdminConfig, ProducerConfig
+from kafka_aio.config import AdminConfig, ConsumerConfig, ProducerConfig
 from kafka_aio.config.option import kinds
 from kafka_aio.errors import (
     AuthenticationError,
@@ -62,6 +62,7 @@ _KINDS: Final = (
 FLAGS: Final = {
     "bootstrap_servers": "--bootstrap-server",
     "client_id": "--client-id",
+    "group_id": "--group",
     "sasl_mechanism": "--sasl-mechanism",
     "sasl_oauthbearer_token_provider": "--token-file",
     "sasl_password": "--password-file",
@@ -75,7 +76,7 @@ FLAGS: Final = {
 }
 """Which of our options sets a field of the configuration."""
 
-_NAMES: Final = "|".join({**kinds(AdminConfig), **kinds(ProducerConfig)})
+_NAMES: Final = "|".join({**kinds(AdminConfig), **kinds(ProducerConfig), **kinds(ConsumerConfig)})
 _FIELDS: Final = re.compile(rf"(?<![\w/.-])({_NAMES})(?![\w/-])")
 
 

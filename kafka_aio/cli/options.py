@@ -74,7 +74,7 @@ def add_to(
         metavar="SECONDS",
         type=_seconds,
         help="how long connecting may take, and how long the whole command"
-        " (10 and 60 if not given; 10 for all of ping; produce takes what its input takes)",
+        " (10 and 60 if not given; 10 for all of ping; produce and consume take what records do)",
     )
     add("--client-id", metavar="NAME", help=f"our name in the broker's logs ({CLIENT_ID})")
     _add_security(parser)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.cli import options
-from kafka_aio.cli.arguments import assignment, whole_number
+from kafka_aio.cli.arguments import assignment, number, separator, typed, whole_number
 from kafka_aio.cli.options import Left
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.parser import Parser
@@ -43,6 +43,7 @@ fields of a line of --json:
   partition   a number; in place of --partition
   timestamp   milliseconds since 1970; the time of sending if not given
   topic       in place of TOPIC
+  offset      is passed over: `kafka-aio consume --json` writes it
 A text stands for its bytes in UTF-8, {"base64": "AP8="} and {"hex": "00ff"} for any bytes.
 
 examples:
@@ -85,7 +86,7 @@ def _add_input(parser: Parser) -> None:
     either.add_argument(
         *("-K", "--key-separator"),
         metavar="TEXT",
-        type=_separator,
+        type=separator,
         help=r"the key of a line ends where this is found first; \t is a tab",
     )
     either.add_argument(
@@ -104,7 +105,7 @@ def _add_input(parser: Parser) -> None:
         type=_header,
         help="a header of every record; repeatable",
     )
-    add("--partition", metavar="N", type=_number, help="where in the topic; by key if not given")
+    add("--partition", metavar="N", type=number, help="where in the topic; by key if not given")
 
 
 def _add_delivery(parser: Parser) -> None:
@@ -120,7 +121,7 @@ def _add_delivery(parser: Parser) -> None:
         "--linger",
         dest="linger_ms",
         metavar="MS",
-        type=_number,
+        type=number,
         help="how many milliseconds a batch may wait for more records (5)",
     )
     add(
@@ -138,18 +139,6 @@ def _header(text: str) -> tuple[str, str]:
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError("the name has to be UTF-8") from None
     return name, value
-
-
-def _separator(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("give at least one character")
-    return text.replace("\\t", "\t")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError("give a whole number, 0 or more")
-    return int(text)
 
 
 def check(given: argparse.Namespace) -> None:
@@ -189,15 +178,15 @@ def form(given: argparse.Namespace) -> Form:
     return Form(
         topic=given.topic,
         is_json=given.json_lines,
-        key_separator=_bytes(given.key_separator),
-        null_value=_bytes(given.null_value),
-        headers=tuple((name, os.fsencode(value)) for name, value in given.headers),
+        key_separator=_typed(given.key_separator),
+        null_value=_typed(given.null_value),
+        headers=tuple((name, typed(value)) for name, value in given.headers),
         partition=given.partition,
     )
 
 
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else os.fsencode(text)  # as they were typed
+def _typed(text: str | None) -> bytes | None:
+    return None if text is None else typed(text)
 
 
 async def run(given: argparse.Namespace, producer: Producer[bytes, bytes], left: Left) -> Report:

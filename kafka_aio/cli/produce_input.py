@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from kafka_aio.errors import SerializationError
 from kafka_aio.producer import ProducerRecord
 
-FIELDS: Final = ("value", "key", "headers", "partition", "timestamp", "topic")
-"""Of a line of JSON."""
+FIELDS: Final = ("value", "key", "headers", "partition", "timestamp", "topic", "offset")
+"""Of a line of JSON. The last one is passed over: `kafka-aio consume --json` has written it."""
 
 _Headers = tuple[tuple[str, bytes | None], ...]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import signal
 import stat
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,8 @@ from io import FileIO
 from typing import Final
 
 from kafka_aio.cli import terminal
+from kafka_aio.cli.finding import no_partition, partitions
+from kafka_aio.cli.interruption import cancelled_by_signals
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.produce import STDIN
 from kafka_aio.cli.produce_input import Form, Lines, Portion
@@ -22,7 +23,6 @@ from kafka_aio.errors import (
     ConfigError,
     DeliveryError,
     KafkaError,
-    KafkaTimeoutError,
     SendManyError,
 )
 from kafka_aio.producer import Deliveries, Producer, ProducerRecord
@@ -54,7 +54,7 @@ async def produce(
     await _find(producer, form, timeout)
     work = Work(producer, form, timeout=timeout, longest_line=longest_line)
     try:
-        with _cancelled_by_signals():
+        with cancelled_by_signals():
             try:
                 await work.read(names)
             finally:
@@ -65,47 +65,9 @@ async def produce(
 
 
 async def _find(producer: Producer[bytes, bytes], form: Form, timeout: float) -> None:
-    try:
-        count = await _partitions(producer, form.topic, timeout)
-    except ValueError as error:  # no topic is called this
-        raise ConfigError(str(error)) from None
+    count = await partitions(producer, form.topic, timeout)
     if form.partition is not None and form.partition >= count:
-        raise ConfigError(f"--{_no_partition(form.topic, form.partition, count)}")
-
-
-async def _partitions(producer: Producer[bytes, bytes], topic: str, timeout: float) -> int:
-    """How many there are.
-
-    Raises:
-        KafkaError: The topic is not found in time.
-    """
-    try:
-        async with progress(f"looking for topic {topic}"):
-            return len(await producer.partitions_for(topic, timeout=timeout))
-    except KafkaTimeoutError:
-        raise KafkaError(
-            f"topic {topic!r} was not found within {timeout:.0f} s: check its name, or create it"
-            " with `kafka-aio topics create`"
-        ) from None
-
-
-def _no_partition(topic: str, partition: int, count: int) -> str:
-    return f"partition {partition}: topic {topic!r} has 0 to {count - 1}"
-
-
-@contextmanager
-def _cancelled_by_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM cancel this task; also the second Ctrl-C, with which asyncio is harsh."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for each in signals:
-        loop.add_signal_handler(each, task.cancel)
-    try:
-        yield
-    finally:
-        for each in signals:
-            loop.remove_signal_handler(each)
+        raise ConfigError(f"--{no_partition(form.topic, form.partition, count)}")
 
 
 class Work:
@@ -192,15 +154,15 @@ class Work:
             start = at
             try:
                 await self._look_for(record)
-            except (KafkaError, ValueError) as error:
+            except KafkaError as error:
                 raise _refused(name, numbers[at], error) from None
         await self._submit(name, Portion(records[start:], numbers[start:]))
 
     async def _look_for(self, record: ProducerRecord) -> None:
         topic, partition = record.topic, record.partition or 0
-        count = await _partitions(self._producer, topic, self._timeout)
+        count = await partitions(self._producer, topic, self._timeout)
         if partition >= count:
-            raise KafkaError(_no_partition(topic, partition, count))
+            raise KafkaError(no_partition(topic, partition, count))
         self._counts[topic] = count
 
     async def _submit(self, name: str, portion: Portion) -> None:

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_aio.admin import Admin
 from kafka_aio.cli import configuration, terminal
@@ -18,13 +18,15 @@ from kafka_aio.cli.exits import Exit, code_of, code_of_all, in_our_words
 from kafka_aio.cli.logs import logs
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.progress import progress
-from kafka_aio.config import AdminConfig, ClientConfig, ProducerConfig
+from kafka_aio.config import AdminConfig, ClientConfig, ConsumerConfig, ProducerConfig
 from kafka_aio.errors import AuthenticationError, KafkaError
 from kafka_aio.net.clock import wall_time
 
 if TYPE_CHECKING:
+    from kafka_aio.consumer import Consumer
     from kafka_aio.producer import Producer
 
+_Client: TypeAlias = "Admin | Consumer[bytes, bytes] | Producer[bytes, bytes]"
 _PATIENCE: Final = 0.5
 """How many seconds threads have to end after the command."""
 
@@ -68,6 +70,8 @@ def _guarded(work: Callable[[], Exit], *, debug: bool) -> Exit:
     except terminal.Declined:
         terminal.say("error", "nothing was done")
         return Exit.FAILED
+    except terminal.Gone:
+        return Exit.PIPE
     except (KeyboardInterrupt, asyncio.CancelledError):
         terminal.say("error", "interrupted")
         return Exit.INTERRUPTED
@@ -94,10 +98,10 @@ def _run(given: argparse.Namespace, runner: asyncio.Runner) -> Exit:
         if note.is_about_file and not given.verbose:
             continue  # a file may serve several clients
         terminal.say("warning", in_our_words(note.text))
-    given.client_config = config  # for a command that starts clients of its own
+    given.client_config = config  # for a command that starts clients of its own, or changes it
     if given.before is not None:
         given.before(given)
-    its_own = configuration.connecting(given.kind_of_client, config)
+    its_own = configuration.connecting(given.kind_of_client, given.client_config)
     report = runner.run(_command(given, its_own))
     return _print(report, as_json=given.json)
 
@@ -115,7 +119,7 @@ async def _command(given: argparse.Namespace, config: ClientConfig) -> Report:
     return report
 
 
-async def _connected(config: ClientConfig) -> aclosing[Admin | Producer[bytes, bytes]]:
+async def _connected(config: ClientConfig) -> aclosing[_Client]:
     """A client, to be closed at the end of the block."""
     client = _client(config)
     where = ", ".join(config.bootstrap_servers)
@@ -130,11 +134,15 @@ async def _connected(config: ClientConfig) -> aclosing[Admin | Producer[bytes, b
     return aclosing(client)
 
 
-def _client(config: ClientConfig) -> Admin | Producer[bytes, bytes]:
+def _client(config: ClientConfig) -> _Client:
     if isinstance(config, ProducerConfig):
         from kafka_aio.producer import Producer  # late: most commands do without
 
         return Producer(config)
+    if isinstance(config, ConsumerConfig):
+        from kafka_aio.consumer import Consumer  # late: as above
+
+        return Consumer(config)
     assert isinstance(config, AdminConfig)
     return Admin(config)
 

@@ -21,9 +21,18 @@ class Declined(Exception):
     """Somebody was asked, and said no."""
 
 
+class Gone(Exception):
+    """Whoever read the output has gone."""
+
+
 def is_there() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def has_output() -> bool:
+    """Whether results are shown to somebody, and not kept or passed on."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def say(kind: str, text: str) -> None:

@@ -1,1 +1,21 @@
-"""Reading records: what is fetched, handed over, and committed."""
+"""Reading records: what to fetch, where we are in it, and who of a group reads what."""
+
+from kafka_aio.consumer.committer import Commit
+from kafka_aio.consumer.consumer import Consumer
+from kafka_aio.consumer.listener import RebalanceListener
+from kafka_aio.consumer.offsets import LogTruncated, NoOffsetForPartition
+from kafka_aio.consumer.record import ConsumerRecord
+from kafka_aio.consumer.values import ConsumerHealth, ConsumerStatistics
+from kafka_aio.records.batch import FetchedBatch
+
+__all__ = [
+    "Commit",
+    "Consumer",
+    "ConsumerHealth",
+    "ConsumerRecord",
+    "ConsumerStatistics",
+    "FetchedBatch",
+    "LogTruncated",
+    "NoOffsetForPartition",
+    "RebalanceListener",
+]

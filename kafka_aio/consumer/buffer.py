@@ -141,12 +141,16 @@ class Buffer:
         if frame.chunks:
             self.held += size
 
-    def take(self, partitions: Partitions) -> Chunk | None:
+    def take(self, partitions: Partitions, only: TopicPartition | None = None) -> Chunk | None:
         """The next chunk to hand out, by turns of the partitions; it is held until `release`.
 
         There is none of a partition of which one is taken.
+
+        Args:
+            partitions: The assignment.
+            only: The partition to take one of.
         """
-        for name in list(self._queues):
+        for name in list(self._queues) if only is None else [only]:
             self._forget_if_old(name, partitions)
             queue = self._queues.get(name)
             if queue is None or name in self._taken or not partitions[name].is_fetchable:

@@ -8,8 +8,11 @@ first one whole. When bytes are scarce, remains of frames are copied out of them
 that nobody may read now, the last chunks go, to be fetched again: together they keep no more than
 half of the bytes, so that the others are not stalled.
 
-An answer counts only if its partition is still in the era, and at the offset, that it was asked for
-(B45, B46). A paused partition is not asked for; what is on its way to it is kept (B47).
+A node has one request out. A partition that has a new leader is asked of it at once, though the old
+one may never answer.
+
+An answer counts only if its partition is still in the era, and at the offset, that it was last asked
+for (B45, B46). A paused partition is not asked for; what is on its way to it is kept (B47).
 
 Records may come from a replica nearby, which the leader names (KIP-392). An error, a lost
 connection, another leader or time make the partition go back to its leader (B50).
@@ -118,6 +121,11 @@ class Fetches:
             f" {len(self._out)} requests out>"
         )
 
+    @property
+    def out(self) -> int:
+        """How many requests are not answered."""
+        return len(self._out)
+
     # Requests go out.
 
     def plan(self, partitions: Partitions, nodes: Container[int], *, now: float) -> Plan:
@@ -151,7 +159,7 @@ class Fetches:
         wants = _Wants({}, set(), inf)
         share = max(self._limit // max(len(partitions), 1), 1)
         for name, partition in partitions.items():
-            if not partition.is_fetchable or self._is_asked(name, partition):
+            if not partition.is_fetchable:
                 continue
             leader, node = partition.leader, self._source(name, partition, nodes, now)
             if leader is None or node is None or node in self._out:
@@ -165,10 +173,6 @@ class Fetches:
                 ask = Ask(offset, leader.epoch, self._partition_max_bytes)
                 wants.asks.setdefault(node, {})[name] = ask
         return wants
-
-    def _is_asked(self, name: TopicPartition, partition: Partition) -> bool:
-        fetch = self._asked.get(name)
-        return fetch is not None and fetch.eras[name] == partition.era
 
     def _source(
         self, name: TopicPartition, partition: Partition, nodes: Container[int], now: float

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final, NamedTuple
 
-from kafka_aio.consumer.listing import BEGINNING, CONSUMER, END, Listed, is_stale, is_worth_it
 from kafka_aio.consumer.position import LATEST, OwnedPartition, Phase, Position, ResetTo
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import (
@@ -28,6 +27,7 @@ from kafka_aio.errors import (
     UnsupportedVersion,
     for_code,
 )
+from kafka_aio.listing import BEGINNING, CONSUMER, END, Listed, is_stale, is_worth_it
 from kafka_aio.metadata import Leader
 from kafka_aio.protocol.messages.offsets import (
     EpochEndOffset,

@@ -130,6 +130,8 @@ class OwnedPartition:
     """A callback about it has not ended: nothing is fetched or handed over."""
     is_paused: bool = False
     """The user wants no records of it for now."""
+    is_stuck: bool = False
+    """What comes next cannot be read, and the user was told: nothing is fetched until a seek."""
     phase: Phase = Phase.INITIALISING
     era: int = field(init=False)
     """Grows when the position jumps: what was asked for or fetched in another era is old."""
@@ -157,14 +159,15 @@ class OwnedPartition:
         self.era = self.moves.next_era()
 
     def __repr__(self) -> str:
-        flags = f"{', paused' if self.is_paused else ''}{', held' if self.is_held else ''}"
+        named = {"paused": self.is_paused, "held": self.is_held, "stuck": self.is_stuck}
+        flags = "".join(f", {name}" for name, is_so in named.items() if is_so)
         where = "nowhere yet" if self.position is None else f"at {self.position}"
         return f"<OwnedPartition {self.partition}: {self.phase.name}, {where}{flags}>"
 
     @property
     def is_fetchable(self) -> bool:
         """Whether its records may be fetched, from its leader, and handed over."""
-        is_free = not (self.is_held or self.is_paused)
+        is_free = not (self.is_held or self.is_paused or self.is_stuck)
         return is_free and self.phase is Phase.FETCHING and self.leader is not None
 
     def lag(self, *, read_committed: bool = False) -> int | None:
@@ -183,6 +186,7 @@ class OwnedPartition:
     def reset(self, to: Reset) -> None:
         """Go where this leads, as soon as that is known."""
         self.position = None
+        self.is_stuck = False
         self.phase = Phase.AWAITING_RESET
         self.reset_to = to
         self._step_of_reset(asks_end=False, end_before=None)
@@ -266,7 +270,7 @@ class OwnedPartition:
         self.moves.add(self)
         self.phase = Phase.FETCHING
         self.reset_to = self.end_before = None
-        self.asks_end = False
+        self.asks_end = self.is_stuck = False
         self.retry_at = -inf
         if self.committable is not None and self.committable.offset > position.offset:
             self.committable = position

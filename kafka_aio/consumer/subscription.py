@@ -81,6 +81,11 @@ class Subscription:
         fetching = phases.count(Phase.FETCHING)
         return f"<Subscription to {self.mode.value}: {len(phases)} partitions, {fetching} fetching>"
 
+    @property
+    def is_by_group(self) -> bool:
+        """Whether the group assigns the partitions."""
+        return self.mode in _BY_GROUP
+
     # What is wanted
 
     def subscribe(self, wanted: Wanted) -> None:
@@ -139,7 +144,7 @@ class Subscription:
             StateError: The consumer is subscribed.
             TypeError, ValueError: These are not partitions.
         """
-        wanted = dict.fromkeys(map(_checked, partitions))
+        wanted = dict.fromkeys(map(checked_partition, partitions))
         if not wanted:
             return Change(removed=self.unsubscribe())
         self._enter(Mode.MANUAL)
@@ -168,7 +173,7 @@ class Subscription:
         Raises:
             StateError: The consumer is not subscribed.
         """
-        if self.mode not in _BY_GROUP:
+        if not self.is_by_group:
             raise StateError(f"the group assigns partitions to a consumer of {self.mode.value}")
         return self._own(dict.fromkeys(partitions), held=True)
 
@@ -214,6 +219,11 @@ class Subscription:
 
     def __len__(self) -> int:
         return len(self._owned)
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, OwnedPartition]:
+        """Those that are owned, by their names; to be looked at only."""
+        return self._owned
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
@@ -370,7 +380,12 @@ def _topic_names(topics: Collection[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _checked(partition: object) -> TopicPartition:
+def checked_partition(partition: object) -> TopicPartition:
+    """The partition that is meant.
+
+    Raises:
+        TypeError, ValueError: It is none.
+    """
     if not isinstance(partition, tuple) or len(partition) != 2:
         raise TypeError(f"a partition is a TopicPartition(topic, number), not {partition!r:.60}")
     name, number = partition

@@ -10,7 +10,7 @@ code of the broker's goes into `broker.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -81,6 +81,76 @@ class BufferFull(KafkaError):
 
 class SerializationError(KafkaError, ValueError):
     """A key or value could not be turned into bytes, or bytes into one."""
+
+
+class DeserializationError(SerializationError):
+    """Bytes of a record could not be turned into a key or value by the deserializer.
+
+    Attributes:
+        topic: The topic that it was read from.
+        partition: The partition.
+        offset: The offset of the record.
+        next_offset: The offset after it, to seek past it.
+        part: "key" or "value": what could not be read.
+    """
+
+    def __init__(
+        self, reason: str, *, topic: str, partition: int, offset: int, part: str = "value"
+    ) -> None:
+        super().__init__(reason, topic, partition, offset, part)
+        self.reason = reason
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.next_offset = offset + 1
+        self.part = part
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic}-{self.partition} at offset {self.offset}: the {self.part} cannot be"
+            f" deserialized: {self.reason}; seek to {self.next_offset} to skip the record"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_deserialization_error, (type(self), *self.args))
+
+
+def _rebuild_deserialization_error(
+    cls: type[DeserializationError], reason: str, topic: str, partition: int, offset: int, part: str
+) -> DeserializationError:
+    return cls(reason, topic=topic, partition=partition, offset=offset, part=part)
+
+
+class UserCodeError(KafkaError):
+    """Code of yours that the client calls has raised: a rebalance callback, an assignor.
+
+    The cause is what it raised.
+
+    Attributes:
+        partitions: What it was told of; empty for an assignor.
+    """
+
+    def __init__(self, text: str, partitions: Iterable[Any] = ()) -> None:
+        super().__init__(text)
+        self.partitions = tuple(partitions)
+
+
+class CommitFailed(KafkaError):
+    """Offsets were not committed, as the group does not take them from this member.
+
+    Attributes:
+        offsets: What was to be committed where, and was not.
+        partitions: Where.
+    """
+
+    def __init__(self, text: str, offsets: Mapping[Any, Any] | None = None) -> None:
+        super().__init__(text)
+        self.offsets = dict(offsets or {})
+        self.partitions = tuple(self.offsets)
+
+
+class WakeupError(KafkaError):
+    """Somebody called `wakeup()`: whoever reads is to stop waiting. Nothing is wrong."""
 
 
 class RecordTooLarge(KafkaError, ValueError):

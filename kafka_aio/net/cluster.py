@@ -318,11 +318,24 @@ class Cluster:
         return await self.send(controller, request, timeout=timeout)
 
     async def send_to_coordinator(
-        self, coordinator: Coordinator, request: Request[R], *, timeout: float | None = None
+        self,
+        coordinator: Coordinator,
+        request: Request[R],
+        *,
+        channel: Channel | None = None,
+        timeout: float | None = None,
+        at_most: int | None = None,
     ) -> R:
         """The answer of a coordinator, which is found first, on a connection of its own.
 
         Call `coordinator_moved` if the answer says that it is not the one any more.
+
+        Args:
+            coordinator: Whose.
+            request: What to ask.
+            channel: Another connection than its own: not to wait behind a join, for one.
+            timeout: As for `send`.
+            at_most: The highest version to use.
 
         Raises:
             BrokerError: The cluster does not tell us who it is.
@@ -331,13 +344,27 @@ class Cluster:
         self._check()
         deadline = self._loop.time() + seconds(timeout, self._request_timeout)
         node = await self._coordinators.find(coordinator, deadline=deadline)
-        channel = Channel(f"{coordinator.kind.name.lower()} coordinator", coordinator.key)
+        kind = f"{coordinator.kind.name.lower()} coordinator"
+        channel = channel or Channel(kind, coordinator.key)
         left = deadline - self._loop.time()
         try:
-            return await self.send(node, request, channel=channel, timeout=left)
+            return await self.send(node, request, channel=channel, timeout=left, at_most=at_most)
         except (KafkaConnectionError, KafkaTimeoutError):
             self._coordinators.moved(coordinator, node)
             raise
+
+    async def find_coordinator(
+        self, coordinator: Coordinator, *, timeout: float | None = None
+    ) -> int:
+        """The node of a coordinator, for requests that need no connection of its own.
+
+        Raises:
+            BrokerError: The cluster does not tell us who it is.
+            KafkaError: As `send`.
+        """
+        self._check()
+        deadline = self._loop.time() + seconds(timeout, self._request_timeout)
+        return await self._coordinators.find(coordinator, deadline=deadline)
 
     def coordinator_of(self, coordinator: Coordinator) -> int | None:
         """The node of a coordinator, if it has been found."""

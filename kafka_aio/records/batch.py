@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from kafka_aio.errors import CorruptRecord
@@ -59,7 +60,11 @@ def verify(data: Buffer) -> list[BatchHeader]:
         if header.size > len(view) - at:
             raise CorruptRecord(f"a batch of {header.size} bytes in {len(view) - at}")
         if crc32c(view[at + layout.CRC_FROM : at + header.size]) != header.crc:
-            raise CorruptRecord("the checksum (CRC-32C) does not match", offset=header.base_offset)
+            raise CorruptRecord(
+                "the checksum (CRC-32C) does not match",
+                offset=header.base_offset,
+                next_offset=header.last_offset + 1,
+            )
         headers.append(header)
         at += header.size
     return headers
@@ -133,6 +138,9 @@ class FetchedBatch:
         topic: The topic it was read from.
         partition: The partition.
         start_offset: Records before this offset are left out.
+        stop_offset: So are those from this one on, where it is not -1.
+        next_offset: Where the next batch begins, where that is known; else -1. Records may be
+            missing before it: such as were aborted, compacted, or are for brokers alone.
     """
 
     __slots__ = (
@@ -140,8 +148,11 @@ class FetchedBatch:
         "_check_crcs",
         "_data",
         "_max_inflated",
+        "_opened",
+        "next_offset",
         "partition",
         "start_offset",
+        "stop_offset",
         "topic",
     )
 
@@ -152,6 +163,8 @@ class FetchedBatch:
         partition: int,
         *,
         start_offset: int = -1,
+        stop_offset: int = -1,
+        next_offset: int = -1,
         check_crcs: bool = True,
         aborted: Sequence[tuple[int, int]] | None = None,
         max_inflated: int = layout.MAX_INFLATED,
@@ -160,9 +173,12 @@ class FetchedBatch:
         self.topic = topic
         self.partition = partition
         self.start_offset = start_offset
+        self.stop_offset = stop_offset
+        self.next_offset = next_offset
         self._check_crcs = check_crcs
         self._aborted = aborted
         self._max_inflated = max_inflated
+        self._opened: RecordReader | None = None
 
     def __repr__(self) -> str:
         size = memoryview(self._data).nbytes
@@ -170,8 +186,18 @@ class FetchedBatch:
             f"<FetchedBatch {self.topic}-{self.partition} from {self.start_offset}, {size} bytes>"
         )
 
+    def opened(self) -> RecordReader:
+        """A walk that is kept for who reads first: `open_batch` may be called in a thread."""
+        if self._opened is None:
+            self._opened = self.reader()
+        return self._opened
+
+    def _first_or_new(self) -> RecordReader:
+        opened, self._opened = self._opened, None
+        return opened or self.reader()
+
     def reader(self) -> RecordReader:
-        """A walk over the records, from the start."""
+        """A walk over the records, from the start; `stop_offset` is not its matter."""
         return RecordReader(
             self._data,
             self.topic,
@@ -189,10 +215,12 @@ class FetchedBatch:
         Raises:
             CorruptRecord: A batch is damaged; `reader()` gives what is before it.
         """
-        reader = self.reader()
+        reader = self._first_or_new()
         records = reader.read()
         if not reader.is_done:
             reader.read()  # stopped before the end: raises what it stopped at
+        if self.stop_offset >= 0:
+            del records[bisect_left(records, self.stop_offset, key=lambda each: each.offset) :]
         return records
 
     def to_arrow(self, *, headers: bool = False) -> pyarrow.RecordBatch:
@@ -207,8 +235,13 @@ class FetchedBatch:
             from kafka_aio.records import arrow
         except ImportError as missing:
             raise ImportError(f"{missing}: pip install 'kafka-aio[arrow]'") from missing
-        reader = self.reader()
+        reader = self._first_or_new()
         columns = reader.columns(headers=headers)
         if not reader.is_done and reader.columns(1).rows:  # raises what it stopped at, or goes on
             raise ValueError("more than Arrow columns can hold; read in pieces with `reader()`")
-        return arrow.to_arrow(columns)
+        rows = arrow.to_arrow(columns)
+        if self.stop_offset < 0:
+            return rows
+        offsets = rows.column("offset")
+        count = bisect_left(range(len(rows)), self.stop_offset, key=lambda row: offsets[row].as_py())
+        return rows.slice(0, count)

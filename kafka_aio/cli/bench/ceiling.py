@@ -1,8 +1,10 @@
-"""The ceiling: what the broker takes from a client that has nothing to do.
+"""The ceiling: what the broker takes from a client that has nothing to do, and what it gives to it.
 
 Requests are made beforehand and sent through a connection of ours, as many at a time as the
 producer has in flight. A client that comes near finds the broker full. The batches have no producer
 id: with one, each would have to be made anew.
+
+What is read is not decoded: of each batch only the header is looked at.
 """
 
 from __future__ import annotations
@@ -20,12 +22,19 @@ from kafka_aio.config import ProducerConfig
 from kafka_aio.errors import UnknownTopicOrPartition, for_code
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.tasks import Tasks
+from kafka_aio.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from kafka_aio.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
+from kafka_aio.records.batch import read_header
 from kafka_aio.records.codec import BatchBuilder
 from kafka_aio.records.compression import Codec, Compression
 from kafka_aio.records.layout import HEADER_BYTES, UNSTAMPED, ProducerStamp
@@ -34,11 +43,14 @@ from kafka_aio.types import TopicPartition
 IN_FLIGHT: Final = 5
 """Requests to a node: as many as the producer has."""
 LAST_WITH_NAMES: Final = 12
-"""The last version of Produce in which topics have names."""
+"""The last version of Produce, and of Fetch, in which topics have names."""
 
 PLAIN: Final = Compression()
 
 _TIMEOUT_MS: Final = 30_000
+_FETCH_MS: Final = 500
+_FETCHES: Final = 2
+"""So many at a time, for a share of the partitions each: a consumer asks ahead too."""
 _MOST: Final = 2**20
 """Bytes of a request: max.request.size of the producer."""
 _OVERHEAD: Final = 32
@@ -149,6 +161,75 @@ async def latency(work: Work) -> None:
                 began_at = perf_counter()
                 check(await _ask(cluster, node, asked))
                 run.latencies.append(perf_counter() - began_at)
+
+
+async def read_lists(work: Work) -> None:
+    """All that is there, two fetches for each node at a time."""
+    async with _cluster(work) as cluster:
+        leaders = await _leaders(cluster, work)
+        offsets = dict.fromkeys(leaders, 0)
+        shares = [
+            (node, [each for each in leaders if leaders[each] == node][start::_FETCHES])
+            for node in set(leaders.values())
+            for start in range(_FETCHES)
+        ]
+
+        async def drain(run: Run, node: int, share: Sequence[int]) -> None:
+            goes_on = True
+            while goes_on:
+                asked = fetch(work, {each: offsets[each] for each in share})
+                answer = await cluster.send(node, asked, at_most=LAST_WITH_NAMES)
+                goes_on = run.has_read(advance(answer, offsets))
+
+        for run in work.runs():
+            async with asyncio.TaskGroup() as group:
+                for node, share in shares:
+                    if share:
+                        group.create_task(drain(run, node, share))
+        work.check(offsets.values())
+
+
+read_each = read_arrow = read_lists
+
+
+def fetch(work: Work, offsets: Mapping[int, int]) -> FetchRequest:
+    """What there is of these partitions."""
+    partitions = [
+        FetchPartition(
+            partition=each,
+            fetch_offset=offset,
+            partition_max_bytes=work.load.max_partition_fetch_bytes,
+        )
+        for each, offset in offsets.items()
+    ]
+    topics = [FetchTopic(topic=work.topic, partitions=partitions)]
+    return FetchRequest(max_wait_ms=_FETCH_MS, min_bytes=1, topics=topics)
+
+
+def advance(answer: FetchResponse, offsets: dict[int, int]) -> int:
+    """Set the offsets after what has come; how many records that were.
+
+    Raises:
+        BrokerError: A partition could not be read.
+    """
+    count = 0
+    for topic in answer.responses:
+        for partition in topic.partitions:
+            if partition.error_code:
+                where = f"partition {partition.partition_index} of {topic.topic!r}"
+                raise for_code(partition.error_code, where=where)
+            view = memoryview(partition.records or b"")
+            at = 0
+            while len(view) - at >= HEADER_BYTES:
+                header = read_header(view, at)
+                at += header.size
+                if at > len(view):  # cut short: it comes again
+                    break
+                count += header.record_count
+                offsets[partition.partition_index] = (
+                    header.base_offset + header.last_offset_delta + 1
+                )
+    return count
 
 
 async def _ask(cluster: Cluster, node: int, asked: ProduceRequest) -> ProduceResponse:

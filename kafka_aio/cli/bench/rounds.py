@@ -14,7 +14,7 @@ from random import SystemRandom
 from typing import Any, Final
 
 from kafka_aio.admin import Admin, NewTopic
-from kafka_aio.cli.bench.clients import CEILING, ROOT, Client
+from kafka_aio.cli.bench.clients import CEILING, OURS, ROOT, Client
 from kafka_aio.cli.bench.plan import Order, Workload
 from kafka_aio.cli.bench.summary import Measured
 from kafka_aio.errors import KafkaError
@@ -31,7 +31,7 @@ Outcomes = dict[Client, list[Measured | KafkaError]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Who writes what, where, and how often."""
+    """Who writes or reads what, where, and how often."""
 
     workload: Workload
     clients: Sequence[Client]
@@ -49,8 +49,20 @@ async def play(match: Match, admin: Admin, show: Show) -> Outcomes:
     writes to its disk.
 
     Raises:
-        KafkaError: There is no topic to write to.
+        KafkaError: There is no topic to write to, or it could not be filled for who reads.
     """
+    if not match.workload.reads:
+        return await _rounds(match, admin, show)
+    async with _topic(match, admin) as (topic, _):
+        here = replace(match, topic=topic)
+        filling = replace(here, workload=match.workload.filling())
+        filled = await _run(filling, OURS, admin, partial(_show, show, "filling the topic"))
+        if isinstance(filled, KafkaError):
+            raise filled
+        return await _rounds(here, admin, show)
+
+
+async def _rounds(match: Match, admin: Admin, show: Show) -> Outcomes:
     clients = list(match.clients)
     outcomes: Outcomes = {client: [] for client in clients}
     for number in range(match.repetitions):

@@ -13,14 +13,19 @@ from kafka_aio.cli.output import table
 
 _NEAR: Final = 0.8
 
+Times = Mapping[str, float]
+"""Seconds: p50 and others."""
+
 KEYS: Final = (
     "workload    what was done: the options of the command",
     "clients     for each: name, version (text or null), repetitions (how many are a result);",
     "            medians: records_per_second, megabytes_per_second, cpu_seconds_per_million,",
-    "            memory_bytes, stall_seconds (null without a loop, and with bench latency),",
-    "            latency_seconds (null, or an object: p50, p99, p999); spread (of the records per",
-    "            second: greatest less least, by the median); ratio (null for ourselves, or an",
-    "            object, above 1 where we are the better: records_per_second,",
+    "            memory_bytes; null without a loop, and where single records are timed:",
+    "            stall_seconds, tick_seconds (from one tick of a 1 ms timer to the next: an object",
+    "            of p50, p99, p999, longest); callback_seconds (null without --watch, or an object",
+    "            of the same); latency_seconds (null, or an object: p50, p99, p999); spread (of",
+    "            the records per second: greatest less least, by the median); ratio (null for",
+    "            ourselves, or an object, above 1 where we are the better: records_per_second,",
     "            cpu_seconds_per_million, p50, p99); errors (texts)",
 )
 
@@ -35,7 +40,9 @@ class Measured:
     cpu_seconds: float
     memory_bytes: int
     stall_seconds: float | None = None
-    latency: Mapping[str, float] | None = None
+    ticks: Times | None = None
+    callbacks: Times | None = None
+    latency: Times | None = None
     failures: int = 0
     error: str = ""
 
@@ -67,7 +74,9 @@ class Summary:
     cpu: float | None = None
     memory_bytes: int | None = None
     stall: float | None = None
-    latency: Mapping[str, float] | None = None
+    ticks: Times | None = None
+    callbacks: Times | None = None
+    latency: Times | None = None
     errors: Sequence[str] = ()
 
     @classmethod
@@ -79,7 +88,6 @@ class Summary:
             return cls(client=client, repetitions=0, errors=errors)
         rates = [run.rate for run in runs]
         stalls = [run.stall_seconds for run in runs if run.stall_seconds is not None]
-        latencies = [run.latency for run in runs if run.latency is not None]
         return cls(
             client=client,
             repetitions=len(runs),
@@ -89,9 +97,9 @@ class Summary:
             cpu=median(run.cpu for run in runs),
             memory_bytes=round(median(run.memory_bytes for run in runs)),
             stall=median(stalls) if stalls else None,
-            latency={name: median(each[name] for each in latencies) for name in latencies[0]}
-            if latencies
-            else None,
+            ticks=_medians(run.ticks for run in runs),
+            callbacks=_medians(run.callbacks for run in runs),
+            latency=_medians(run.latency for run in runs),
             errors=errors,
         )
 
@@ -122,8 +130,9 @@ class Summary:
             "cpu_seconds_per_million": _rounded(self.cpu, 3),
             "memory_bytes": self.memory_bytes,
             "stall_seconds": _rounded(self.stall, 6),
-            "latency_seconds": self.latency
-            and {name: round(value, 6) for name, value in self.latency.items()},
+            "tick_seconds": _all_rounded(self.ticks),
+            "callback_seconds": _all_rounded(self.callbacks),
+            "latency_seconds": _all_rounded(self.latency),
             "ratio": {name: _rounded(each, 3) for name, each in self.ratios(ours).items()} or None,
             "errors": list(self.errors),
         }
@@ -186,6 +195,8 @@ def _cells(summary: Summary, ours: Summary | None) -> dict[str, object]:
         },
         "memory MB": _times(summary.memory_bytes, 1e-6),
         "stall ms": _times(summary.stall, 1e3),
+        "callback p99 ms": _times((summary.callbacks or {}).get("p99"), 1e3),
+        "longest ms": _times((summary.callbacks or {}).get("longest"), 1e3),
         "x records/s": ratios.get("records_per_second"),
         "x CPU": ratios.get("cpu_seconds_per_million"),
         "x p50": ratios.get("p50"),
@@ -199,6 +210,21 @@ def _ratio(better: float | None, worse: float | None) -> float | None:
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
+
+
+def _all_rounded(times: Times | None) -> dict[str, float] | None:
+    return times and {name: round(value, 6) for name, value in times.items()}
+
+
+def _medians(runs: Iterable[Times | None]) -> dict[str, float] | None:
+    """Of the longest times the longest: one is enough to be held up."""
+    found = [each for each in runs if each is not None]
+    if not found:
+        return None
+    medians = {name: median(each[name] for each in found) for name in found[0]}
+    if "longest" in medians:
+        medians["longest"] = max(each["longest"] for each in found)
+    return medians
 
 
 def _times(value: float | None, factor: float) -> float | None:

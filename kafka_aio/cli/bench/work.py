@@ -1,14 +1,14 @@
-"""The work of one worker: records to write, when it is over, and what is measured meanwhile."""
+"""The work of one worker: records to write or read, when it is over, and what is measured."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import random
 import resource
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import cycle, repeat
 from math import ceil, inf
 from pathlib import Path
@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 from kafka_aio.cli.bench.plan import Order
+from kafka_aio.cli.bench.stalls import Callbacks, Ticker
 
 Chunk = tuple[list[bytes], list[bytes] | None]
 """Values, and their keys if they have any."""
@@ -25,7 +26,8 @@ _POOL: Final = 20_000
 _POOL_BYTES: Final = 20 * 2**20
 """if they are not larger than this together."""
 _KEY_BYTES: Final = 8
-_TICK: Final = 0.001
+_TIMED: Final = ("latency", "end-to-end")
+"""The kinds in which single records are timed."""
 _PERCENTILES: Final = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 _WORDS: Final = (
     "order",
@@ -69,16 +71,19 @@ class Pool(NamedTuple):
         return self.values[start:stop], None if self.keys is None else self.keys[start:stop]
 
 
+EMPTY: Final = Pool([], None)
+
+
 class Run:
     """One stretch of work: the warm-up, or what is measured."""
 
-    def __init__(self, pool: Pool, *, seconds: float = inf, records: float = inf) -> None:
+    def __init__(self, pool: Pool = EMPTY, *, seconds: float = inf, records: float = inf) -> None:
         """Begin; it is over after that time, or after so many records."""
         self._pool = pool
         self._limit = records
         self._over_at = perf_counter() + seconds
         self.sent = 0
-        """How many records were handed out."""
+        """How many records were handed out, or have come."""
         self.failures = 0
         self.error = ""
         """What the first failure was."""
@@ -96,6 +101,15 @@ class Run:
         count = int(min(count, self._limit - self.sent))
         self.sent += count
         return count
+
+    def has_read(self, count: int) -> bool:
+        """So many records have come; whether it goes on."""
+        self.sent += count
+        return self.sent < self._limit and perf_counter() < self._over_at
+
+    def portion(self, count: int) -> int:
+        """So many records can be read before anybody looks at the clock."""
+        return int(min(count, self._limit - self.sent))
 
     def spans(self, size: int) -> Iterator[tuple[int, int]]:
         """Parts of the pool, until it is over."""
@@ -121,86 +135,92 @@ class Work:
     """All that an adapter needs; and what has come of it.
 
     Attributes:
-        topic: Where to write.
+        topic: Where to write, or what to read.
+        group: As whom to read.
         load: What is done.
         connection: Options of a client, with our names.
-        pool: The records.
         run: The stretch at hand.
         result: What was measured.
     """
 
     def __init__(self, order: Order) -> None:
         self.topic = order.topic
+        self.group = f"{order.topic}-{random.SystemRandom().getrandbits(32):08x}"
         self.load = order.workload
         self.connection = order.connection
         self.run: Run | None = None
         self.result: dict[str, Any] | None = None
+        self._read = 0
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The records to write."""
         rng = random.Random(self.load.seed)
         count = max(1, min(_POOL, _POOL_BYTES // self.load.record_size))
         keys = [b"%08x" % rng.getrandbits(32) for _ in range(count)] if self.load.keyed else None
-        self.pool = Pool(values(self.load.record_size, count, rng), keys)
+        return Pool(values(self.load.record_size, count, rng), keys)
 
     @property
     def record_bytes(self) -> int:
         return self.load.record_size + (_KEY_BYTES if self.load.keyed else 0)
 
     def runs(self) -> Iterator[Run]:
-        """The warm-up, then what is measured: from the first call to the last delivery."""
+        """The warm-up, then what is measured: from the first call to the last delivery.
+
+        Who reads warms up until the first records are there: then it is a member of its group.
+        """
         load = self.load
-        if load.warm_up:
+        if load.reads:
+            self.run = Run(records=1)
+            yield self.run
+            self._read = self.run.sent
+        elif load.warm_up:
             self.run = Run(self.pool, seconds=load.warm_up)
             yield self.run
         gc.collect()
-        stall = _Stall(is_wanted=load.kind != "latency")  # its timer would be in the way there
+        ticker = Ticker(is_wanted=load.kind not in _TIMED)  # it would be in the way there
+        callbacks = Callbacks(is_wanted=load.is_watched)
         cpu = _cpu_seconds()
         began_at = perf_counter()
-        if load.records is None:
-            self.run = Run(self.pool, seconds=load.seconds)
-        else:
-            self.run = Run(self.pool, records=load.records)
+        self.run = self._measured()
         yield self.run
         seconds = perf_counter() - began_at
         cpu = _cpu_seconds() - cpu
+        callbacks.ended()
+        stall = ticker.ended()
         self.result = {
             "records": self.run.sent,
             "bytes": self.run.sent * self.record_bytes,
             "seconds": seconds,
             "cpu_seconds": cpu,
             "memory_bytes": peak_memory(),
-            "stall_seconds": stall.ended(),
+            "stall_seconds": stall,
+            "ticks": up_to_longest(ticker.gaps),
+            "callbacks": up_to_longest(callbacks.seconds),
             "latency": percentiles(self.run.latencies),
             "failures": self.run.failures,
             "error": self.run.error,
         }
 
+    def check(self, positions: Iterable[int]) -> None:
+        """Hold what was read, all in all, against where the client is in each partition.
 
-class _Stall:
-    """The longest time that the loop at hand, if there is one, has let a timer of 1 ms wait."""
+        Raises:
+            ValueError: Records are missing, or have come twice.
+        """
+        assert self.run is not None
+        read, there = self._read + self.run.sent, sum(max(0, each) for each in positions)
+        if read != there:
+            raise ValueError(f"{read} records have come of the {there} up to its positions")
 
-    def __init__(self, *, is_wanted: bool) -> None:
-        self._longest = 0.0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        if not is_wanted:
-            return
-        with suppress(RuntimeError):
-            self._loop = asyncio.get_running_loop()
-            self._wait()
-
-    def _wait(self) -> None:
-        assert self._loop is not None
-        self._at = perf_counter() + _TICK
-        self._timer = self._loop.call_later(_TICK, self._tick)
-
-    def _tick(self) -> None:
-        self._longest = max(self._longest, perf_counter() - self._at)
-        self._wait()
-
-    def ended(self) -> float | None:
-        if self._timer is None:
-            return None
-        self._timer.cancel()
-        return max(self._longest, perf_counter() - self._at)
+    def _measured(self) -> Run:
+        load = self.load
+        if load.reads:
+            assert load.records is not None
+            return Run(seconds=load.seconds, records=load.records - self._read)
+        if load.records is None:
+            return Run(self.pool, seconds=load.seconds)
+        return Run(self.pool, records=load.records)
 
 
 def percentiles(latencies: Sequence[float]) -> dict[str, float] | None:
@@ -211,6 +231,12 @@ def percentiles(latencies: Sequence[float]) -> dict[str, float] | None:
     return {
         name: ordered[max(0, ceil(part * len(ordered)) - 1)] for name, part in _PERCENTILES.items()
     }
+
+
+def up_to_longest(times: Sequence[float]) -> dict[str, float] | None:
+    """The same, and the longest of all."""
+    found = percentiles(times)
+    return found and {**found, "longest": max(times)}
 
 
 def peak_memory() -> int:

@@ -1,10 +1,13 @@
-"""The ways to write records, for every client that has them: an adapter brings the calls."""
+"""The ways to write and to read records, for every client that has them.
+
+An adapter brings the calls.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from time import perf_counter
 from typing import Any, Final
 
@@ -18,6 +21,11 @@ CALL: Final = 10_000
 """Records in a call that takes many."""
 CALLS: Final = 4
 """So many of these calls run at the same time."""
+
+LIST: Final = 10_000
+"""Records that come in one call, at most."""
+PAUSE: Final = 1.0
+"""Seconds that a call waits for records."""
 
 Give = Callable[..., Awaitable[Awaitable[object]]]
 """(topic, value, key=): accepts a record; what it returns waits for the delivery."""
@@ -123,3 +131,44 @@ def blocking_latency(work: Work, send: Callable[..., object]) -> None:
             except Exception as error:
                 run.failed(error)
             run.latencies.append(perf_counter() - began_at)
+
+
+# Reading.
+
+
+async def read_lists(work: Work, read: Callable[[], Awaitable[int]]) -> None:
+    """As many records as a call brings; what `read` returns is how many there were."""
+    for run in work.runs():
+        while run.has_read(await read()):
+            pass
+
+
+async def read_each(work: Work, records: AsyncIterable[object]) -> None:
+    """One record after the other."""
+    for run in work.runs():
+        count, stop = 0, run.portion(CHUNK)
+        async for _ in records:
+            count += 1
+            if count == stop:
+                if not run.has_read(count):
+                    break
+                count, stop = 0, run.portion(CHUNK)
+
+
+def blocking_lists(work: Work, read: Callable[[], int]) -> None:
+    """`read_lists` for a client without a loop."""
+    for run in work.runs():
+        while run.has_read(read()):
+            pass
+
+
+def blocking_each(work: Work, read: Callable[[], object | None]) -> None:
+    """`read_each` for a client without a loop; what `read` returns is None if nothing came."""
+    for run in work.runs():
+        goes_on = True
+        while goes_on:
+            count, stop = 0, run.portion(CHUNK)
+            while count < stop:
+                if read() is not None:
+                    count += 1
+            goes_on = run.has_read(count)

@@ -4,9 +4,9 @@ An assignment is balanced if nobody has a partition that somebody else could hav
 two fewer. Each move from the one to the other makes the shares more even, so that there is an end.
 
 How few partitions leave the member that had them: first, what is free goes to the one who has
-least. Then, what nobody had is moved as far as that helps, and only then what somebody had. At
-last, moves that go round in a circle are undone: each member of it gives one partition and takes
-one, so all of them can as well keep their own.
+least. Then, what nobody had is moved as far as that helps, and only then what somebody had. It is
+always the one who has least that takes, from the one who has most. So nobody gives what it would
+have to take back later, and no partitions go round in a circle; the tests look for one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 
 from kafka_aio.types import TopicPartition
+
+Held = dict[str, dict[TopicPartition, None]]
+"""Partitions by topic, in the order in which they came."""
 
 
 def share_between_some(
@@ -54,16 +57,23 @@ class _Balance:
         self._ids = ids
         self._rank = {member_id: rank for rank, member_id in enumerate(ids)}
         self._wanting = {topic: frozenset(each) for topic, each in wanting.items()}
-        self._topics = sorted(wanting, key=lambda each: (len(wanting[each]), each))
+        self._wanted: dict[str, dict[str, None]] = {member_id: {} for member_id in ids}
+        """What each member wants; what few want comes first."""
+        for topic in sorted(wanting, key=lambda each: (len(wanting[each]), each)):
+            for member_id in wanting[topic]:
+                self._wanted[member_id][topic] = None
         self._had = had
-        self._held: dict[str, dict[str, list[TopicPartition]]] = {
-            topic: {} for topic in self._topics
-        }
-        """By topic and member."""
         self._holder: dict[TopicPartition, str] = {}
+        self._held: dict[str, Held] = {member_id: {} for member_id in ids}
+        self._strange: dict[str, Held] = {member_id: {} for member_id in ids}
+        """Of what each holds, that which it did not have before."""
         self._count = dict.fromkeys(ids, 0)
-        self._order = [(0, rank) for rank in range(len(ids))]
+        self._lightest = [(0, rank) for rank in range(len(ids))]
         """Count and rank of each member, the one that has least first."""
+        self._heaviest = [(0, rank) for rank in range(len(ids))]
+        """The same with the one that has most first; its count is negative here."""
+        self._content: tuple[set[str], set[str]] = set(), set()
+        """Who can be given no more by those who have more; and who no more that is strange."""
         for partition, member_id in had.items():
             self.give(partition, member_id)
 
@@ -76,84 +86,69 @@ class _Balance:
     def lightest(self, topic: str) -> str:
         """Who has least of those who want the topic."""
         wanting = self._wanting[topic]
-        return next(self._ids[rank] for _, rank in self._order if self._ids[rank] in wanting)
+        return next(self._ids[rank] for _, rank in self._lightest if self._ids[rank] in wanting)
 
     def give(self, partition: TopicPartition, member_id: str) -> None:
         """Give a partition to a member, and take it from the one that has it, if any."""
         before = self._holder.get(partition)
         if before is not None:
-            self._held[partition.topic][before].remove(partition)
-            self._add(before, -1)
+            self._take(partition, before)
         self._holder[partition] = member_id
-        self._held[partition.topic].setdefault(member_id, []).append(partition)
+        self._held[member_id].setdefault(partition.topic, {})[partition] = None
+        if self._had.get(partition) != member_id:
+            self._strange[member_id].setdefault(partition.topic, {})[partition] = None
         self._add(member_id, 1)
+        count = self._count[member_id]
+        for content in self._content:
+            # It now has more than some who could take of it.
+            content.difference_update([each for each in content if self._count[each] + 1 < count])
+
+    def _take(self, partition: TopicPartition, member_id: str) -> None:
+        for held in (self._held[member_id], self._strange[member_id]):
+            if partition in held.get(partition.topic, ()):
+                del held[partition.topic][partition]
+                if not held[partition.topic]:
+                    del held[partition.topic]
+        self._add(member_id, -1)
+        for content in self._content:
+            content.discard(member_id)
 
     def _add(self, member_id: str, number: int) -> None:
         rank, count = self._rank[member_id], self._count[member_id]
-        del self._order[bisect_left(self._order, (count, rank))]
-        insort(self._order, (count + number, rank))
+        del self._lightest[bisect_left(self._lightest, (count, rank))]
+        insort(self._lightest, (count + number, rank))
+        del self._heaviest[bisect_left(self._heaviest, (-count, rank))]
+        insort(self._heaviest, (-count - number, rank))
         self._count[member_id] = count + number
 
     def restore(self) -> None:
         """Move what has to be moved."""
-        while True:
-            while self._relieve(only_free=True) or self._relieve(only_free=False):
-                pass
-            circle = self._circle()
-            if not circle:
-                return
-            for partition in circle:
-                self.give(partition, self._had[partition])
+        while self._relieve(only_strange=True) or self._relieve(only_strange=False):
+            pass
 
-    def _relieve(self, *, only_free: bool) -> bool:
-        """Make one move that helps, if there is one; `only_free`: of what is not at its place."""
-        for topic in self._topics:
-            lightest = self.lightest(topic)
-            for heavy in self._heavier(topic, self._count[lightest] + 1):
-                choice = self._choice(topic, heavy, lightest, only_free=only_free)
+    def _relieve(self, *, only_strange: bool) -> bool:
+        """Make one move that helps, if there is one; `only_strange`: of what is out of place."""
+        content = self._content[only_strange]
+        for _, rank in self._lightest:
+            light = self._ids[rank]
+            if light not in content:
+                choice = self._choice(light, only_strange=only_strange)
                 if choice is not None:
-                    self.give(choice, lightest)
+                    self.give(choice, light)
                     return True
+                content.add(light)
         return False
 
-    def _heavier(self, topic: str, count: int) -> list[str]:
-        """Who has some of a topic and more than `count` in all, the one that has most first."""
-        found = [each for each, mine in self._held[topic].items() if mine]
-        return sorted(
-            (each for each in found if self._count[each] > count),
-            key=lambda each: (-self._count[each], self._rank[each]),
-        )
-
-    def _choice(
-        self, topic: str, heavy: str, lightest: str, *, only_free: bool
-    ) -> TopicPartition | None:
-        """What goes from one to the other; of what is free, best what the other had."""
-        mine = self._held[topic][heavy]
-        if not only_free:
-            return mine[-1]
-        free = [each for each in mine if self._had.get(each) != heavy]
-        theirs = (each for each in free if self._had.get(each) == lightest)
-        return next(theirs, free[-1] if free else None)
-
-    def _circle(self) -> list[TopicPartition]:
-        """Partitions that went round in a circle: from a to b, from b to c, from c to a."""
-        moves: dict[str, dict[str, TopicPartition]] = {}
-        for partition, before in self._had.items():
-            if (now := self._holder[partition]) != before:
-                moves.setdefault(before, {})[now] = partition
-        while ends := [each for each, to in moves.items() if moves.keys().isdisjoint(to)]:
-            for each in ends:
-                del moves[each]
-        if not moves:
-            return []
-        # From each of those who are left a move leads to another one of them.
-        path = [next(iter(moves))]
-        while True:
-            following = next(each for each in moves[path[-1]] if each in moves)
-            if following in path:
-                circle = path[path.index(following) :]
-                return [
-                    moves[before][now]
-                    for before, now in zip(circle, [*circle[1:], following], strict=True)
-                ]
-            path.append(following)
+    def _choice(self, light: str, *, only_strange: bool) -> TopicPartition | None:
+        """What one who has little gets, from the one who has most."""
+        wanted = self._wanted[light]
+        held = self._strange if only_strange else self._held
+        for count, rank in self._heaviest:
+            if -count <= self._count[light] + 1:
+                return None
+            theirs = held[self._ids[rank]]
+            if wanted.keys().isdisjoint(theirs):
+                continue
+            topic = next(topic for topic in wanted if topic in theirs)
+            return next(reversed(theirs[topic]))
+        return None

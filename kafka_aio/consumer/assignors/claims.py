@@ -7,7 +7,7 @@ one, neither is believed. A claim that nobody contradicts holds, however old it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_aio.types import TopicPartition
@@ -45,12 +45,4 @@ def claimants(claims: Mapping[str, Claim]) -> dict[TopicPartition, set[str]]:
     for member_id, claim in claims.items():
         for partition in claim.partitions:
             found.setdefault(partition, set()).add(member_id)
-    return found
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Their numbers, by topic; topics and numbers in the order given."""
-    found: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        found.setdefault(topic, []).append(number)
     return found

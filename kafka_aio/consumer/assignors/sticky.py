@@ -17,13 +17,14 @@ from kafka_aio.consumer.assignors.assignor import (
     subscribers,
 )
 from kafka_aio.consumer.assignors.balance import share_between_some
-from kafka_aio.consumer.assignors.claims import Claim, by_topic, owners
+from kafka_aio.consumer.assignors.claims import Claim, owners
+from kafka_aio.consumer.assignors.nearness import Racks, bring_near_to_all, bring_near_to_some
 from kafka_aio.consumer.assignors.shares import share_between_all
 from kafka_aio.errors import ProtocolError
 from kafka_aio.protocol.codec import decode_from, encode
 from kafka_aio.protocol.messages.consumer_protocol import ConsumerProtocolAssignmentTopicPartition
 from kafka_aio.protocol.schema import Int32, data, since
-from kafka_aio.types import TopicPartition
+from kafka_aio.types import TopicPartition, by_topic
 
 
 @data(versions=(0, 1))
@@ -67,10 +68,15 @@ def assign_sticky(
         and 0 <= partition.partition < len(partitions[partition.topic])
     }
     ids = [member.id for member in ordered]
+    racks = Racks(ordered, {topic: topics[topic] for topic in wanting})
     if all(len(each) == len(ids) for each in wanting.values()):
         shared = share_between_all(ids, [each for run in partitions.values() for each in run], had)
+        if racks.matter:
+            shared = bring_near_to_all(shared, racks, had)
     else:
         shared = share_between_some(ids, partitions, wanting, had)
+        if racks.matter:
+            shared = bring_near_to_some(shared, racks, had, wanting)
     return {member.id: sorted(shared[member.id]) for member in members}
 
 

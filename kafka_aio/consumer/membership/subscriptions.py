@@ -1,34 +1,21 @@
 """What members of a classic group tell each other through the coordinator. Pure.
 
-A member sends its subscription when it joins, the leader an assignment for each. Both begin with a
-version; later versions only add fields at the end. So what is newer than we know is read as the
-newest that we know, and what ends too early as an older one.
+A member sends its subscription when it joins, the leader an assignment for each: `Assigned`, which
+an admin reads too. `protocol.member_data` has their bytes.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
-from typing import Final, TypeVar
 
 from kafka_aio.consumer.assignors.assignor import Member
-from kafka_aio.consumer.assignors.claims import by_topic
-from kafka_aio.errors import ProtocolError
-from kafka_aio.protocol.codec import decode_from, encode
+from kafka_aio.protocol.member_data import NEWEST, read, write
+from kafka_aio.protocol.member_data import Assigned as Assigned
 from kafka_aio.protocol.messages.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolAssignmentTopicPartition,
     ConsumerProtocolSubscription,
     ConsumerProtocolSubscriptionTopicPartition,
 )
-from kafka_aio.types import TopicPartition
-
-NEWEST: Final = 3
-"""The version that is written."""
-
-_VERSION = struct.Struct(">h")
-
-T = TypeVar("T")
+from kafka_aio.types import TopicPartition, by_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +44,7 @@ class Subscription:
             generation_id=self.generation,
             rack_id=self.rack,
         )
-        return _VERSION.pack(version) + encode(message, version)
+        return write(message, version)
 
     @classmethod
     def decode(cls, data: bytes) -> Subscription:
@@ -66,17 +53,17 @@ class Subscription:
         Raises:
             ProtocolError: Not even the topics can be read.
         """
-        read = _decode(ConsumerProtocolSubscription, data)
+        told = read(ConsumerProtocolSubscription, data)
         return cls(
-            topics=tuple(read.topics),
-            user_data=None if read.user_data is None else bytes(read.user_data),
+            topics=tuple(told.topics),
+            user_data=None if told.user_data is None else bytes(told.user_data),
             owned=tuple(
                 TopicPartition(each.topic, number)
-                for each in read.owned_partitions
+                for each in told.owned_partitions
                 for number in each.partitions
             ),
-            generation=max(-1, read.generation_id),
-            rack=read.rack_id or None,
+            generation=max(-1, told.generation_id),
+            rack=told.rack_id or None,
         )
 
     def member(self, member_id: str, instance_id: str | None = None) -> Member:
@@ -90,56 +77,3 @@ class Subscription:
             rack=self.rack,
             user_data=self.user_data or b"",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """What the leader tells a member."""
-
-    partitions: tuple[TopicPartition, ...] = ()
-    user_data: bytes | None = None
-
-    def encode(self, version: int = NEWEST) -> bytes:
-        """Its bytes."""
-        message = ConsumerProtocolAssignment(
-            assigned_partitions=[
-                ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=numbers)
-                for topic, numbers in by_topic(self.partitions).items()
-            ],
-            user_data=self.user_data,
-        )
-        return _VERSION.pack(version) + encode(message, version)
-
-    @classmethod
-    def decode(cls, data: bytes) -> Assigned:
-        """What the leader sent; nothing, where it had nothing to say to this member.
-
-        Raises:
-            ProtocolError: These bytes are no assignment.
-        """
-        if not data:
-            return cls()
-        read = _decode(ConsumerProtocolAssignment, data)
-        return cls(
-            partitions=tuple(
-                TopicPartition(each.topic, number)
-                for each in read.assigned_partitions
-                for number in each.partitions
-            ),
-            user_data=None if read.user_data is None else bytes(read.user_data),
-        )
-
-
-def _decode(cls: type[T], data: bytes) -> T:
-    """Read what is there of the version that it says, or of as much of it as we know."""
-    if len(data) < _VERSION.size:
-        raise ProtocolError(f"{cls.__name__}: no version in {len(data)} bytes")
-    (version,) = _VERSION.unpack_from(data)
-    if version < 0:
-        raise ProtocolError(f"{cls.__name__}: version {version} does not exist")
-    for older in range(min(version, NEWEST), 0, -1):
-        try:
-            return decode_from(cls, data, older, _VERSION.size)[0]
-        except ProtocolError:
-            continue
-    return decode_from(cls, data, 0, _VERSION.size)[0]

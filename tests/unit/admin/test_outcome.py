@@ -10,10 +10,13 @@ from kafka_aio.admin.outcome import Outcome
 from kafka_aio.errors import (
     AuthenticationError,
     BrokerError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     NotController,
+    NotCoordinator,
     ProtocolError,
     RebootstrapRequired,
     RequestTimedOut,
@@ -24,7 +27,14 @@ from kafka_aio.errors import (
     for_code,
 )
 
-AGAIN = (NotController.code, ThrottlingQuotaExceeded.code, RebootstrapRequired.code)
+AGAIN = (
+    NotController.code,
+    ThrottlingQuotaExceeded.code,
+    RebootstrapRequired.code,
+    CoordinatorLoadInProgress.code,
+    CoordinatorNotAvailable.code,
+    NotCoordinator.code,
+)
 
 
 def begun(*items: str, changes: bool = True) -> Outcome[str, str]:
@@ -256,6 +266,72 @@ def test_without_further_attempts_the_last_loss_is_raised() -> None:
     with pytest.raises(KafkaConnectionError) as raised:
         outcome.result()
     assert raised.value is error
+
+
+def test_of_several_requests_only_the_lost_ones_are_repeated() -> None:
+    outcome = begun("a", "b", "c", "d")
+
+    outcome.answered(
+        {"a": "made", "b": NotCoordinator()},
+        {"c": lost(indefinite=False), "d": lost(indefinite=True)},
+    )
+    pending = list(outcome.pending)
+    outcome.answered({"b": "made", "c": "made"})
+    result = outcome.result()
+
+    assert pending == ["b", "c"]
+    assert [result["a"], result["b"], result["c"]] == ["made"] * 3
+    unknown = result["d"]
+    assert isinstance(unknown, KafkaConnectionError)
+    assert unknown.indefinite
+    assert "look before you repeat it" in str(unknown)
+
+
+def test_when_all_requests_are_lost_for_good_the_first_error_is_raised() -> None:
+    outcome = begun("a", "b")
+
+    outcome.answered({}, {"a": UnsupportedVersion("too old"), "b": StateError("closed")})
+
+    assert outcome.pending == []
+    with pytest.raises(UnsupportedVersion, match="too old"):
+        outcome.result()
+
+
+def test_without_further_attempts_a_lost_request_is_an_error_beside_what_was_answered() -> None:
+    outcome = begun("a", "b")
+    outcome.answered({"a": NotCoordinator()}, {"b": lost(indefinite=False)})
+
+    outcome.give_up()
+    result = outcome.result()
+
+    assert isinstance(result["a"], NotCoordinator)
+    assert isinstance(result["b"], KafkaConnectionError)
+
+
+def test_what_needs_no_question_is_settled_at_once() -> None:
+    outcome = begun("a", "b")
+    unknown = TopicAlreadyExists()
+
+    outcome.settled({"a": unknown})
+    pending = list(outcome.pending)
+    outcome.answered({"b": "made"})
+
+    assert pending == ["b"]
+    assert outcome.attempts == 1
+    assert outcome.result() == {"a": unknown, "b": "made"}
+
+
+def test_what_is_worth_another_attempt_may_be_another_thing_for_a_call() -> None:
+    outcome: Outcome[str, str] = Outcome(
+        "list_offsets",
+        "ab",
+        changes=False,
+        again=lambda error: isinstance(error, TopicAlreadyExists),
+    )
+
+    outcome.answered({"a": TopicAlreadyExists(), "b": NotController()})
+
+    assert outcome.pending == ["a"]
 
 
 def test_its_repr_tells_how_far_it_is() -> None:

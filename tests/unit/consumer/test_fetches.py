@@ -71,15 +71,16 @@ def test_a_node_has_one_request_at_a_time() -> None:
         state.sent(fetch)
 
 
-def test_a_partition_on_its_way_is_not_asked_of_its_new_leader() -> None:
+def test_a_new_leader_is_asked_at_once_though_the_old_one_has_not_answered() -> None:
     state, partitions = fetches(), owned(A)
-    (fetch,) = send(state, partitions)
+    (old,) = send(state, partitions)
     partitions[A].leader = Leader(2, 6)
 
-    assert send(state, partitions) == []
-    state.failed(fetch)
+    (new,) = send(state, partitions)
 
-    assert [fetch.node for fetch in send(state, partitions)] == [2]
+    assert new.node == 2
+    assert answer(state, old, partitions, {A: data(batch(0))}) == []
+    assert answer(state, new, partitions, {A: data(batch(0))}) == [A]
 
 
 def test_a_partition_is_read_ahead_from_where_its_buffer_ends() -> None:

@@ -102,11 +102,9 @@ class Consumption(RuleBasedStateMachine):
             for name, ask in fetch.asks.items():
                 assert self.owned[name].is_fetchable
                 assert fetch.eras[name] == self.owned[name].era
-                assert not any(
-                    name in each.asks and each.eras[name] == fetch.eras[name] for each in self.out
-                )
                 assert ask.max_bytes == PARTITION_MAX
             assert fetch.max_bytes > 0
+            assert fetch.node not in {each.node for each in self.out}
             self.fetches.sent(fetch)
             self.out.append(fetch)
             reserved = sum(each.max_bytes for each in self.out)

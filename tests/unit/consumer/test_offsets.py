@@ -6,7 +6,6 @@ from math import inf
 import pytest
 
 from kafka_aio.consumer import offsets
-from kafka_aio.consumer.listing import BEGINNING, END, Listed
 from kafka_aio.consumer.offsets import Checked, CheckPlan, LogTruncated, ResetPlan
 from kafka_aio.consumer.position import EARLIEST, LATEST, Phase, Position, Reset, ResetTo
 from kafka_aio.consumer.subscription import Subscription
@@ -19,6 +18,7 @@ from kafka_aio.errors import (
     TopicAuthorizationFailed,
     UnsupportedVersion,
 )
+from kafka_aio.listing import BEGINNING, END, Listed
 from kafka_aio.metadata import Leader
 from kafka_aio.protocol.messages.offsets import (
     EpochEndOffset,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from kafka_aio.consumer import offsets
-from kafka_aio.consumer.listing import BEGINNING, END, Listed
 from kafka_aio.consumer.position import EARLIEST, LATEST, OwnedPartition, Position, Reset, ResetTo
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import KafkaConnectionError, NotLeaderOrFollower
+from kafka_aio.listing import BEGINNING, END, Listed
 from kafka_aio.metadata import Leader
 from kafka_aio.protocol.messages.offsets import (
     EpochEndOffset,

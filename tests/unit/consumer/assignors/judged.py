@@ -42,19 +42,30 @@ class Group:
     assignor: Assignor
     topics: dict[str, list[frozenset[str]]]
     subscribed: dict[str, list[str]]
+    racks: dict[str, str] = field(default_factory=dict)
+    """Where members are that tell it."""
+    places: str = ""
+    """The letters of the racks that there are."""
     generation: int = 0
     owned: Assignment = field(default_factory=dict)
 
     @classmethod
-    def at_random(cls, assignor: Assignor, rng: random.Random) -> Group:
-        topics = {
-            f"topic-{number}": [EVERYWHERE] * rng.randint(1, 10)
-            for number in range(rng.randint(10, 20))
-        }
-        group = cls(assignor, topics, {})
+    def at_random(cls, assignor: Assignor, rng: random.Random, places: str = "") -> Group:
+        group = cls(assignor, {}, {}, places=places)
+        for number in range(rng.randint(10, 20)):
+            partitions = [group.some_racks(rng) for _ in range(rng.randint(1, 10))]
+            group.topics[f"topic-{number}"] = partitions
         for number in range(rng.randint(20, 40)):
-            group.subscribed[f"member-{number}"] = group.some_topics(rng)
+            group.add(f"member-{number}", rng)
         return group
+
+    def some_racks(self, rng: random.Random) -> frozenset[str]:
+        return frozenset(rng.sample(self.places, rng.randint(0, len(self.places))))
+
+    def add(self, member_id: str, rng: random.Random) -> None:
+        self.subscribed[member_id] = self.some_topics(rng)
+        if self.places and rng.random() < 0.9:
+            self.racks[member_id] = rng.choice(self.places)
 
     def some_topics(self, rng: random.Random) -> list[str]:
         return rng.sample(list(self.topics), rng.randint(1, len(self.topics)))
@@ -65,10 +76,10 @@ class Group:
             del self.subscribed[member_id]
             self.owned.pop(member_id, None)
         for _ in range(rng.randint(0, 5)):
-            self.subscribed[f"member-{rng.getrandbits(32)}"] = self.some_topics(rng)
+            self.add(f"member-{rng.getrandbits(32)}", rng)
         for member_id in rng.sample(list(self.subscribed), rng.randint(0, 5)):
             self.subscribed[member_id] = self.some_topics(rng)
-        self.topics[rng.choice(list(self.topics))].append(EVERYWHERE)
+        self.topics[rng.choice(list(self.topics))].append(self.some_racks(rng))
 
     def members(self) -> list[Member]:
         found = []
@@ -82,6 +93,7 @@ class Group:
                     topics,
                     owned=owned if keeps else (),
                     generation=generation if keeps else -1,
+                    rack=self.racks.get(member_id),
                     user_data=self.assignor.user_data(owned, generation) or b"",
                 )
             )

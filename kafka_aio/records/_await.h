@@ -8,10 +8,17 @@
 typedef PyObject *(*kaio_next)(PyObject *);
 typedef PySendResult (*kaio_send)(PyObject *, PyObject *, PyObject **);
 
-static int kaio_never_waits(PyTypeObject *type, kaio_next next, kaio_send send) {
+static inline int kaio_gives_at_once(PyTypeObject *type, kaio_next next, kaio_send send) {
     type->tp_iter = PyObject_SelfIter; /* asyncio.gather and its like ask for it up to 3.11 */
     type->tp_iternext = next;
     type->tp_as_async->am_send = send;
+    PyType_Modified(type);
+    return 0;
+}
+
+/* The same for a type whose objects are made by its own module only. */
+static inline int kaio_never_waits(PyTypeObject *type, kaio_next next, kaio_send send) {
+    kaio_gives_at_once(type, next, send);
     type->tp_new = NULL; /* made here only: without what it needs, it would crash */
     type->tp_vectorcall = NULL; /* Cython's own way past tp_new */
     if (PyDict_DelItemString(type->tp_dict, "__new__") < 0) return -1;
@@ -20,7 +27,7 @@ static int kaio_never_waits(PyTypeObject *type, kaio_next next, kaio_send send) 
 }
 
 /* Ends an iteration with a value; a tuple must not become the arguments of StopIteration. */
-static PyObject *kaio_stop(PyObject *value) {
+static inline PyObject *kaio_stop(PyObject *value) {
     PyObject *stop = PyObject_CallOneArg(PyExc_StopIteration, value);
     if (stop != NULL) {
         PyErr_SetObject(PyExc_StopIteration, stop);
@@ -30,7 +37,7 @@ static PyObject *kaio_stop(PyObject *value) {
 }
 
 /* A named tuple of five, without the keywords and defaults of its own constructor. */
-static PyObject *kaio_tuple(PyTypeObject *type, PyObject *a, PyObject *b, PyObject *c, PyObject *d,
+static inline PyObject *kaio_tuple(PyTypeObject *type, PyObject *a, PyObject *b, PyObject *c, PyObject *d,
                             PyObject *e) {
     PyObject *items[] = {a, b, c, d, e}, *made = type->tp_alloc(type, 5);
     if (made == NULL) return NULL;

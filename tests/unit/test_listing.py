@@ -2,15 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_aio.consumer.listing import (
-    BEGINNING,
-    END,
-    MAX_TIMESTAMP,
-    Listed,
-    list_requests,
-    not_listed,
-    read_listed,
-)
 from kafka_aio.errors import (
     AuthenticationError,
     BrokerError,
@@ -23,6 +14,15 @@ from kafka_aio.errors import (
     UnknownServerError,
     UnsupportedForMessageFormat,
     UnsupportedVersion,
+)
+from kafka_aio.listing import (
+    BEGINNING,
+    END,
+    MAX_TIMESTAMP,
+    Listed,
+    list_requests,
+    not_listed,
+    read_listed,
 )
 from kafka_aio.metadata import Leader
 from kafka_aio.protocol.messages.offsets import (

@@ -1,0 +1,483 @@
+"""The Coordinator: a task that carries out what the membership of a group asks for.
+
+    wait until something is due -> poll the membership -> begin each step -> tell it of the end
+
+    Send                    a request to the coordinator, beside everything else
+    ShareOut                metadata of all topics -> the assignor
+    Revoke, Lose, Assign    the user is done with what was handed over -> commit -> callback
+
+Heartbeats wait for none of it. Code of the user's is called while nothing is handed over, one piece
+at a time; what it raises is raised to who reads next, and the group goes on. Commits never come
+through here, so callbacks can commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_aio.consumer.commit_queue import AutoCommit
+from kafka_aio.consumer.commits import NOBODY, Identity, Offsets
+from kafka_aio.consumer.committer import Committer
+from kafka_aio.consumer.handover import Handover
+from kafka_aio.consumer.interest import Interest
+from kafka_aio.consumer.membership.consumer import ConsumerMember
+from kafka_aio.consumer.membership.member import (
+    Assign,
+    Lose,
+    Membership,
+    OfUser,
+    Revoke,
+    Send,
+    ShareOut,
+    Step,
+    Tell,
+)
+from kafka_aio.consumer.subscription import Subscription
+from kafka_aio.consumer.user_code import UserCode
+from kafka_aio.errors import (
+    CoordinatorNotAvailable,
+    KafkaError,
+    NotCoordinator,
+    StateError,
+    UserCodeError,
+)
+from kafka_aio.net import clock, coordinators
+from kafka_aio.net.cluster import Cluster
+from kafka_aio.net.coordinators import CoordinatorKind
+from kafka_aio.net.tasks import Running, Tasks, Wakeup
+from kafka_aio.protocol.schema import Request
+from kafka_aio.types import ConsumerGroupMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka_aio.config import ConsumerConfig
+
+FAREWELL: Final = 0.1
+"""So many seconds longer than it may does `leave` take to say so: others would have to wait for
+our session to end."""
+_MOVED: Final = (NotCoordinator.code, CoordinatorNotAvailable.code)
+
+logger = logging.getLogger(__name__)
+
+
+class Coordinator:
+    """Keeps a consumer in its group, and its commits by itself going."""
+
+    def __init__(  # noqa: PLR0913 - keyword-only
+        self,
+        cluster: Cluster,
+        tasks: Tasks,
+        subscription: Subscription,
+        membership: Membership,
+        config: ConsumerConfig,
+        *,
+        committer: Committer | None,
+        handover: Handover,
+        user_code: UserCode,
+        tell: Callable[[], None] = lambda: None,
+        handed_over: Callable[[], int] = lambda: 0,
+        is_asking: Callable[[], bool] = lambda: False,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make it; `run` is its task, and the committer has one of its own.
+
+        Args:
+            cluster: The cluster.
+            tasks: The client's.
+            subscription: What is wanted and owned.
+            membership: Of either protocol, or of none.
+            config: The client's.
+            committer: Who commits: it is told who we are in the group. None without a group.
+            handover: Where records change hands.
+            user_code: Who calls the listener and the assignor.
+            tell: Has the subscription told how far we are: called before positions are read.
+            handed_over: How many records were: who takes them has asked for them.
+            is_asking: Whether somebody waits for records: who does asks for them all the time.
+            changed: Is told when the assignment is another.
+        """
+        self.listener: object = None
+        """Who is told of partitions that come and go: any object, or None."""
+        self._cluster = cluster
+        self._tasks = tasks
+        self._membership = membership
+        self._group_id = config.group_id or ""
+        self._instance_id = config.group_instance_id
+        self._subscription = subscription
+        self._handover = handover
+        self._committer = committer
+        self._user_code = user_code
+        self._tell = tell
+        self._handed_over = handed_over
+        self._is_asking = is_asking
+        self._changed = changed
+        self._seen = handed_over()
+        self._coordinator = coordinators.Coordinator(CoordinatorKind.GROUP, self._group_id)
+        self._interest = Interest(
+            subscription, cluster.metadata, exclude_internal=config.exclude_internal_topics
+        )
+        self._request_timeout = config.request_timeout_ms / 1000
+        self._patience = min(config.default_api_timeout_ms, config.max_poll_interval_ms) / 1000
+        self._retry_pause = config.retry_backoff_max_ms / 1000
+        self._rng: random.Random = clock.rng()
+        self._loop = asyncio.get_running_loop()
+        self._wakeup = Wakeup()
+        interval = config.auto_commit_interval_ms / 1000 if config.enable_auto_commit else inf
+        self._auto = AutoCommit(interval, now=self._loop.time())
+        self._is_auto_committing = False
+        self._has_complained = False
+        self._serving: Running | None = None  # a step of the user's
+        self._caller: asyncio.Task[Any] | None = None  # who runs code of the user's
+        self._leaves = 0
+        self._put_off: list[OfUser] = []  # steps that came while we leave
+        self._leave_lock = asyncio.Lock()
+        if committer is not None:
+            committer.identity = self.identity
+            committer.acknowledged = self._acknowledged
+
+    def __repr__(self) -> str:
+        return f"<Coordinator of group {self._group_id!r}: {self._membership!r}>"
+
+    # What the façade calls.
+
+    @property
+    def state(self) -> str:
+        """What we do in the group, in a word."""
+        return self._membership.state if self._subscription.is_by_group else "not subscribed"
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wakeup.set()
+
+    def subscribe(self) -> None:
+        """The subscription is another: want that of the group.
+
+        Raises:
+            KafkaError: The protocol of the group does not allow it.
+        """
+        self._membership.subscribe(self._interest.wanted(), now=self._loop.time())
+        self._follow_topics()
+        self.wake()
+
+    def asked(self, now: float) -> None:
+        """Records are asked for."""
+        self._membership.asked(now=now)
+        if self._membership.deadline <= now:
+            self.wake()
+
+    def metadata_changed(self) -> None:
+        """Something was learnt of the cluster: topics may match, or have other partitions."""
+        now = self._loop.time()
+        if self._interest.has_changed():
+            self._membership.subscribe(self._interest.wanted(), now=now)
+        if self._interest.must_share_out_anew(self._membership):
+            self._membership.rejoin("the topics of the group have other partitions")
+        if isinstance(self._membership, ConsumerMember):
+            self._membership.metadata_changed(now=now)
+            if self._membership.unresolved:
+                self._cluster.request_refresh()
+        self.wake()
+
+    def enforce_rebalance(self, reason: str = "") -> None:
+        """Join again: for assignors that look at more than the members say."""
+        self._membership.rejoin(reason or "the user asks for it")
+        self.wake()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Our place in the group, for transactions."""
+        member_id, generation, instance_id = self.identity() or NOBODY
+        return ConsumerGroupMetadata(self._group_id, generation, member_id, instance_id)
+
+    def identity(self) -> Identity | None:
+        """Who we are in the group; None while we should be a member and are not."""
+        if not self._subscription.is_by_group:
+            return NOBODY
+        generation = self._membership.generation
+        if generation < 0:
+            return None
+        return Identity(self._membership.member_id, generation, self._instance_id)
+
+    # The task.
+
+    async def run(self) -> None:
+        """The task: for ever."""
+        while True:
+            if not self._tasks.is_closed:  # else nothing can be begun, and we are cancelled next
+                self._turn(self._loop.time())
+            await self._wakeup.wait(until=min(self._membership.deadline, self._auto.due_at))
+
+    def _turn(self, now: float) -> None:
+        if self._is_asking() or self._seen != self._handed_over():
+            self._seen = self._handed_over()
+            self._membership.asked(now=now)
+        for step in self._membership.poll(now=now):
+            self._begin(step)
+        self._follow_topics()
+        if now >= self._auto.due_at:
+            self._auto_commit(now)
+
+    def _begin(self, step: Step) -> None:
+        match step:
+            case Send():
+                name = type(step.request).__name__
+                self._tasks.spawn(partial(self._send, step), name=name)
+            case ShareOut():
+                self._tasks.spawn(partial(self._share_out, step), name="assignor")
+            case Tell():
+                self._handover.tell(step.error)
+            case _ if self._leaves:
+                self._put_off.append(step)
+            case _:
+                self._serving = self._tasks.spawn(partial(self._serve, step), name="rebalance")
+
+    def _follow_topics(self) -> None:
+        """Have the metadata know the topics that count for us."""
+        now = self._loop.time()
+        if self._interest.follow(self._membership, now=now):
+            self._cluster.request_refresh()
+
+    # Requests, and the leader's work.
+
+    async def _send(self, step: Send) -> None:
+        try:
+            response = await self._cluster.send_to_coordinator(
+                self._coordinator, step.request, timeout=step.timeout
+            )
+        except KafkaError as error:
+            logger.info("group %r: %s", self._group_id, error)
+            now = self._loop.time()
+            self._membership.failed(step.request, error, now=now, jitter=self._jitter())
+        else:
+            if response.error_code in _MOVED:
+                self._cluster.coordinator_moved(self._coordinator)
+            now = self._loop.time()
+            self._membership.answered(step.request, response, now=now, jitter=self._jitter())
+        self.wake()
+
+    async def _share_out(self, step: ShareOut) -> None:
+        try:
+            if unknown := self._interest.unknown(step.topics):
+                await self._cluster.refresh(unknown, timeout=self._request_timeout)
+        except KafkaError as error:
+            self._membership.shared_out(step, error, now=self._loop.time())
+        else:
+            topics = self._interest.share_out(step.topics)
+            shares = self._user_code.assign(step.assignor, step.members, topics)
+            self._membership.shared_out(step, shares, now=self._loop.time())
+        self.wake()
+
+    def _jitter(self) -> float:
+        return self._rng.uniform(-1, 1)
+
+    # Partitions that come and go.
+
+    async def _serve(self, step: OfUser) -> None:
+        """Carry out a step of the user's, once the user is done with what was handed over."""
+        if not isinstance(step, Assign):
+            self._subscription.revoking(step.partitions)
+        try:
+            await self._handover.stop()
+            try:
+                error = await self._carried_out(step)
+            finally:
+                self._handover.go_on()
+            if error is not None:
+                self._handover.tell(error)
+        finally:
+            self._membership.done(step, now=self._loop.time())
+            self._serving = None
+            self.wake()
+
+    async def _carried_out(self, step: OfUser) -> UserCodeError | None:
+        if isinstance(step, Revoke):
+            return await self._revoked(step.partitions, until=self._loop.time() + self._patience)
+        if isinstance(step, Lose):
+            self._give_up(step.partitions)
+            error = await self._called("lost", step.partitions)
+            self._gone(step.partitions)
+            return error
+        if not self._subscription.is_by_group:
+            return None
+        change = self._subscription.assigned(step.partitions)
+        self._gone(change.removed)
+        self._follow_topics()
+        logger.info("group %r: assigned %s", self._group_id, _named(step.partitions))
+        try:
+            return await self._called("assigned", step.added)
+        finally:
+            self._subscription.release(step.partitions)
+            self._changed()
+
+    async def _revoked(
+        self, partitions: Sequence[TopicPartition], *, until: float, method: str = "revoked"
+    ) -> UserCodeError | None:
+        """Commit, call the callback, and let go; the commits so far come first, if they can."""
+        await self._commit_all(until)
+        error = await self._called(method, partitions)
+        await self._wait_settled(until)
+        self._give_up(partitions)
+        self._gone(partitions)
+        return error
+
+    async def _called(
+        self, method: str, partitions: Sequence[TopicPartition]
+    ) -> UserCodeError | None:
+        self._caller = asyncio.current_task()
+        try:
+            return await self._user_code.tell(self.listener, method, partitions)
+        finally:
+            self._caller = None
+
+    def _give_up(self, partitions: Sequence[TopicPartition]) -> None:
+        """Whatever is not committed of them is not tried again: another may have committed more."""
+        if self._committer is not None:
+            self._committer.give_up(partitions)
+
+    def _gone(self, partitions: Sequence[TopicPartition]) -> None:
+        self._subscription.revoked(partitions)
+        self._auto.forget(partitions)
+        self._changed()
+
+    # Leaving.
+
+    async def leave(
+        self, *, reason: str, stays: bool | None = None, until: float
+    ) -> UserCodeError | None:
+        """Be out of the group: commit, call the callback, say so; all until that time of the loop.
+
+        A coordinator that does not answer only costs time. Afterwards nothing is owned; without a
+        group, only commits are waited for.
+
+        Returns:
+            What the callback raised.
+
+        Raises:
+            StateError: It is called by such a callback.
+        """
+        if self._caller is not None and self._caller is asyncio.current_task():
+            raise StateError(
+                "a rebalance callback cannot unsubscribe or close its consumer: do it afterwards"
+            )
+        self._leaves += 1
+        try:
+            async with self._leave_lock:
+                await self._end_step(until)
+                error = await self._let_go(until)
+                if request := self._membership.leave(reason, stays=stays):
+                    await self._say(request, until=until)
+                return error
+        finally:
+            self._leaves -= 1
+            for step in self._put_off:
+                self._membership.done(step, now=self._loop.time())
+            self._put_off.clear()
+            self._follow_topics()
+            self.wake()
+
+    async def _end_step(self, until: float) -> None:
+        """Code of the user's has its time; but nobody waits for the user, who waits for us."""
+        serving = self._serving
+        if serving is None:
+            return
+        if self._caller is not None:
+            await _wait(serving, until)
+        serving.cancel()
+        await _wait(serving, self._loop.time() + FAREWELL)
+
+    async def _let_go(self, until: float) -> UserCodeError | None:
+        partitions = tuple(sorted(self._subscription.assignment))
+        if not partitions or not self._subscription.is_by_group:
+            await self._commit_all(until)
+            await self._wait_settled(until)
+            return None
+        self._subscription.revoking(partitions)
+        is_out = self._committer is not None and self.identity() is None
+        method = "lost" if is_out else "revoked"
+        try:
+            async with asyncio.timeout_at(until):
+                return await self._revoked(partitions, until=until, method=method)
+        except TimeoutError:
+            self._give_up(partitions)
+            self._gone(partitions)
+            return UserCodeError(f"the callback {method!r} did not end in time", partitions)
+
+    async def _say(self, request: Request[Any], *, until: float) -> None:
+        """Not behind a join that is under way: on the connection of the commits."""
+        timeout = max(until - self._loop.time(), FAREWELL)
+        channel = None if self._committer is None else self._committer.channel
+        try:
+            await self._cluster.send_to_coordinator(
+                self._coordinator, request, channel=channel, timeout=timeout
+            )
+        except KafkaError as error:
+            logger.info("group %r was not told that we leave: %s", self._group_id, error)
+
+    # Commits by themselves.
+
+    def _auto_commit(self, now: float) -> None:
+        """What is due. One at a time: the next has what this one has, and more."""
+        if self._committer is None or self._is_auto_committing or self.identity() is None:
+            self._auto.take({}, now=now)
+            return
+        self._tell()
+        offsets = self._auto.take(self._subscription.committable(), now=now)
+        if offsets:
+            self._is_auto_committing = True
+            self._committer.commit_nowait(offsets, self._auto_committed)
+
+    def commit_ahead(self) -> None:
+        """Partitions are about to go that nobody revokes: begin to commit, if that is due to us."""
+        if self._auto.is_on:
+            self._auto_commit(self._loop.time())
+
+    def _auto_committed(self, offsets: Offsets, error: KafkaError | None) -> None:
+        self._is_auto_committing = False
+        if error is None:
+            self._has_complained = False
+            return
+        log = logger.debug if self._has_complained else logger.warning
+        log("auto-commit failed, and is tried again: %s", error)
+        self._has_complained = True
+        self._auto.failed(now=self._loop.time(), pause=self._retry_pause)
+        self.wake()
+
+    def commit_ahead(self) -> None:
+        """The assignment by hand is about to be another: commit what is dealt with of this one."""
+        if self._auto.is_on:
+            self._auto_commit(self._loop.time())
+
+    async def _commit_all(self, until: float) -> None:
+        """Commit by ourselves, if that is on, what the user has dealt with; or log why not."""
+        if self._committer is None or not self._auto.is_on or self.identity() is None:
+            return
+        self._tell()
+        offsets = self._auto.take(self._subscription.committable(), now=self._loop.time())
+        try:
+            if offsets:
+                await self._committer.commit(offsets, until=until)
+        except KafkaError as error:
+            logger.warning("auto-commit failed before partitions were given up: %s", error)
+
+    async def _wait_settled(self, until: float) -> None:
+        """The commits of the user's that are under way come before what follows, if they can."""
+        if self._committer is not None:
+            with suppress(KafkaError):  # the client ends
+                await self._committer.wait_settled(until=until)
+
+    def _acknowledged(self, offsets: Offsets) -> None:
+        self._auto.committed(offsets, now=self._loop.time())
+
+
+async def _wait(running: Running, until: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(until):
+            await running.wait()
+
+
+def _named(partitions: Sequence[TopicPartition]) -> str:
+    return ", ".join(map(str, partitions)) or "nothing"

@@ -1,0 +1,254 @@
+"""The task that fetches: asks `fetches` what is wanted, sends it, and gives it the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Final
+
+import anyio
+
+from kafka_aio.backoff import Backoff
+from kafka_aio.config import ConsumerConfig
+from kafka_aio.consumer import offsets
+from kafka_aio.consumer.fetches import Fetch, Fetches
+from kafka_aio.consumer.handover import Receiver
+from kafka_aio.consumer.sessions import Session, Terms
+from kafka_aio.consumer.subscription import Subscription
+from kafka_aio.errors import (
+    AuthenticationError,
+    BrokerError,
+    KafkaError,
+    OffsetOutOfRange,
+    UnknownServerError,
+    UnsupportedVersion,
+    for_code,
+)
+from kafka_aio.metadata import Leader
+from kafka_aio.net import clock
+from kafka_aio.net.cluster import Cluster
+from kafka_aio.net.links import FETCH, Channel
+from kafka_aio.net.tasks import Tasks, Wakeup
+from kafka_aio.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
+from kafka_aio.types import TopicPartition
+
+SESSIONS_END: Final = 1.0
+"""For so many seconds it is tried to end the sessions with all nodes, when the client closes."""
+SHORT_WAIT: Final = 0.05
+"""How long a broker waits for data while a partition of it is not asked for, as it has its share:
+that may be wanted any moment."""
+
+logger = logging.getLogger(__name__)
+
+
+class Fetcher:
+    """Keeps the buffer filled, as far as its bytes go."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        tasks: Tasks,
+        subscription: Subscription,
+        receiver: Receiver,
+        config: ConsumerConfig,
+        *,
+        channel: Channel = FETCH,
+    ) -> None:
+        self._cluster = cluster
+        self._tasks = tasks
+        self._subscription = subscription
+        self._receiver = receiver
+        self._channel = channel
+        self._loop = asyncio.get_running_loop()
+        self._rng: random.Random = clock.rng()
+        self._wakeup = Wakeup()
+        self._retry = Backoff(
+            max(config.retry_backoff_ms, 10) / 1000, max(config.retry_backoff_max_ms, 10) / 1000
+        )
+        self._timeout = config.request_timeout_ms / 1000
+        self._terms = Terms(
+            max_wait=config.fetch_max_wait_ms / 1000,
+            min_bytes=config.fetch_min_bytes,
+            max_bytes=config.fetch_max_bytes,
+            isolation_level=int(config.isolation_level == "read_committed"),
+            rack=config.client_rack,
+        )
+        self.fetches = Fetches(
+            limit=config.fetch_max_bytes,
+            max_bytes=config.fetch_max_bytes,
+            partition_max_bytes=config.max_partition_fetch_bytes,
+            replica_age=config.metadata_max_age_ms / 1000,
+            error_pause=config.retry_backoff_ms / 1000,
+        )
+        self._sessions: dict[int, Session] = {}
+        self._rests: dict[int, float] = {}  # nodes that are not asked, and until when
+        self._failures: dict[int, int] = {}
+        self._seen = (-1, -1)  # the versions of the metadata and of the assignment
+        self.moved: Callable[[], None] = lambda: None
+        """Called when a position is to be reset, or leaders are others."""
+        self.trouble = ""
+        """Why nothing comes from some node, in words; empty where all is well."""
+
+    def __repr__(self) -> str:
+        return f"<Fetcher: {self.fetches!r}>"
+
+    def wake(self) -> None:
+        """Something has changed: what is wanted, who leads it, or how much room there is."""
+        self._wakeup.set()
+
+    async def run(self) -> None:
+        try:
+            while True:
+                now = self._loop.time()
+                self.see_leaders()
+                plan = self.fetches.plan(self._subscription.partitions, self._nodes(now), now=now)
+                for fetch in plan.fetches:
+                    self._begin(fetch)
+                resting = min(self._rests.values(), default=inf)
+                await self._wakeup.wait(until=min(plan.next_at, resting))
+        finally:
+            self._receiver.wake()  # who waits for records looks whether the client has failed
+            with anyio.move_on_after(SESSIONS_END, shield=True):
+                await self._end_sessions()
+
+    def see_leaders(self) -> None:
+        """Take the leaders of what is assigned from the metadata, if either has changed."""
+        metadata, subscription = self._cluster.metadata, self._subscription
+        if self._seen == (metadata.version, subscription.epoch):
+            return
+        topics = sorted({name.topic for name in subscription.partitions})
+        if metadata.want(topics, now=self._loop.time()):
+            self._cluster.request_refresh()
+        self._seen = (metadata.version, subscription.epoch)
+        subscription.lead(metadata.leader)
+        for node in [each for each in self._sessions if each not in metadata.nodes]:
+            del self._sessions[node]
+        if subscription.leaderless():
+            self._cluster.request_refresh()
+        self.moved()
+
+    def _nodes(self, now: float) -> set[int]:
+        """Those that can be asked: known, and not resting after a failure."""
+        self._rests = {node: until for node, until in self._rests.items() if until > now}
+        return self._cluster.metadata.nodes.keys() - self._rests.keys()
+
+    def _begin(self, fetch: Fetch) -> None:
+        session = self._sessions.setdefault(fetch.node, Session(fetch.node))
+        max_wait = self._terms.max_wait if fetch.is_whole else min(SHORT_WAIT, self._terms.max_wait)
+        request, at_most = session.request(
+            fetch.asks,
+            topic_id=self._cluster.metadata.topic_id,
+            terms=replace(self._terms, max_bytes=fetch.max_bytes, max_wait=max_wait),
+        )
+        self.fetches.sent(fetch)
+        work = partial(self._fetch, fetch, session, request, at_most)
+        self._tasks.spawn(work, name=f"fetch from node {fetch.node}")
+
+    async def _fetch(
+        self, fetch: Fetch, session: Session, request: FetchRequest, at_most: int | None
+    ) -> None:
+        try:
+            response = await self._cluster.send(
+                fetch.node,
+                request,
+                channel=self._channel,
+                timeout=self._timeout + self._terms.max_wait,
+                at_most=at_most,
+            )
+        except KafkaError as error:
+            self._failed(fetch, session, error)
+        else:
+            self._answered(fetch, session, response)
+        self.wake()
+
+    def _failed(self, fetch: Fetch, session: Session, error: KafkaError) -> None:
+        session.failed()
+        self.fetches.failed(fetch)
+        self._rest(fetch.node, error)
+        if isinstance(error, AuthenticationError | UnsupportedVersion):
+            self._receiver.tell(error)
+
+    def _rest(self, node: int, error: KafkaError) -> None:
+        failures = self._failures.get(node, 0)
+        pause = self._retry.delay(failures, jitter=self._rng.uniform(-1, 1))
+        self._failures[node] = failures + 1
+        self._rests[node] = self._loop.time() + pause
+        self.trouble = f"fetch from node {node}: {error}"
+        logger.info("fetch failed node=%d error=%s pause=%.3f", node, error, pause)
+
+    def _answered(self, fetch: Fetch, session: Session, response: FetchResponse) -> None:
+        told = session.answered(response)
+        if told.error is None:
+            self._failures.pop(fetch.node, None)
+            self.trouble = ""
+        heard = self.fetches.add(
+            fetch,
+            told.partitions,
+            size=_size_of(told.partitions.values()),
+            partitions=self._subscription.partitions,
+            now=self._loop.time(),
+        )
+        leaders: dict[TopicPartition, Leader] = {}
+        for name, data in heard:
+            current = data.current_leader
+            if current.leader_id >= 0:
+                leaders[name] = Leader(current.leader_id, current.leader_epoch)
+            self._hear(name, fetch, data)
+        if leaders:
+            self._cluster.hint(leaders, response.node_endpoints)
+        if told.error is not None:
+            self._rest(fetch.node, told.error)
+        self._receiver.wake()
+
+    def _hear(self, name: TopicPartition, fetch: Fetch, data: PartitionData) -> None:
+        era = fetch.eras[name]
+        owned = self._subscription.find(name, era)
+        if owned is None:
+            return
+        if not data.error_code:
+            owned.saw(data.high_watermark, data.last_stable_offset, data.log_start_offset)
+            return
+        error = for_code(data.error_code, where=str(name))
+        if isinstance(error, OffsetOutOfRange):
+            told = offsets.out_of_range(self._subscription, name, era, fetch.asks[name].offset)
+            if told is not None:
+                owned.is_stuck = True
+                self._receiver.tell(told, name)
+            else:
+                logger.info("out of range partition=%s offset=%d", name, fetch.asks[name].offset)
+            self.moved()
+        elif _is_passing(error):
+            logger.debug("fetch refused partition=%s error=%s", name, error.name)
+            self._cluster.request_refresh()
+        else:
+            self._receiver.tell(error, name)
+
+    async def _end_sessions(self) -> None:
+        """Tell the brokers that they can forget what we read."""
+        async with anyio.create_task_group() as group:
+            for node, session in self._sessions.items():
+                if (request := session.close()) is not None:
+                    group.start_soon(self._end_session, node, request)
+
+    async def _end_session(self, node: int, request: FetchRequest) -> None:
+        try:
+            await self._cluster.send(node, request, channel=self._channel, timeout=SESSIONS_END)
+        except KafkaError as error:
+            logger.debug("session not ended node=%d error=%s", node, error)
+
+
+def _is_passing(error: BrokerError) -> bool:
+    """Whether another leader, or another moment, may know better."""
+    return error.retriable or error.stale_metadata or isinstance(error, UnknownServerError)
+
+
+def _size_of(told: Iterable[PartitionData]) -> int:
+    """The bytes of the frame that these are views of, or theirs where it is not known."""
+    views = [memoryview(each.records) for each in told if each.records]
+    frames = {id(view.obj): memoryview(view.obj).nbytes for view in views}
+    return max(sum(frames.values()), sum(view.nbytes for view in views))

@@ -1,0 +1,139 @@
+"""Asks brokers where logs begin and end, and what they hold at a time, until that is known."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import Final
+
+from kafka_aio.backoff import Backoff
+from kafka_aio.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition
+from kafka_aio.listing import Listed, list_requests, not_listed, read_listed
+from kafka_aio.metadata import Metadata
+from kafka_aio.net import clock
+from kafka_aio.net.cluster import Cluster
+from kafka_aio.net.tasks import Tasks
+from kafka_aio.protocol.messages.metadata import MetadataRequest
+from kafka_aio.protocol.messages.offsets import ListOffsetsRequest
+from kafka_aio.types import OffsetAndTimestamp, PartitionInfo, TopicPartition
+
+_TOPICS_WAIT: Final = 1.0
+"""For so many seconds one attempt waits for metadata."""
+
+
+class Lister:
+    """What calls of the API ask of logs."""
+
+    def __init__(self, cluster: Cluster, tasks: Tasks, retry: Backoff) -> None:
+        self._cluster = cluster
+        self._tasks = tasks
+        self._retry = retry
+        self._rng: random.Random = clock.rng()
+        self._loop = asyncio.get_running_loop()
+
+    def __repr__(self) -> str:
+        return f"<Lister on {self._cluster!r}>"
+
+    async def ask(self, node: int, request: ListOffsetsRequest) -> Listed:
+        """What a node says; failures too."""
+        try:
+            response = await self._cluster.send(node, request)
+        except KafkaError as error:
+            return not_listed(request, error)
+        return read_listed(request, response)
+
+    async def find(
+        self, times: Mapping[TopicPartition, int], *, read_committed: bool, until: float
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The offset at each of the times; None where no record is that young.
+
+        Args:
+            times: In milliseconds since 1970, or one of the numbers of `listing`.
+            read_committed: Whether the end is that of what is committed.
+            until: When to give up.
+
+        Raises:
+            KafkaTimeoutError: Not all are known by then; the text says why.
+            KafkaError: Some cannot be asked for.
+        """
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+        attempt = 0
+        while left := {name: time for name, time in times.items() if name not in found}:
+            listed = await self._list(left, read_committed=read_committed, until=until)
+            found |= listed.found
+            if listed.failed:
+                raise next(iter(listed.failed.values()))
+            if not listed.again:
+                continue
+            if listed.stale_metadata:
+                self._cluster.request_refresh()
+            name, error = next(iter(listed.again.items()))
+            pause = self._retry.delay(attempt, jitter=self._rng.uniform(-1, 1))
+            attempt += 1
+            if self._loop.time() + pause >= until:
+                raise KafkaTimeoutError(f"{name}: its offset is not known in time; last: {error}")
+            await self._tasks.sleep(until=self._loop.time() + pause)
+        return {name: found[name] for name in times}
+
+    async def know_topic(self, topic: str, *, until: float) -> None:
+        """Wait until the metadata has a topic.
+
+        Raises:
+            KafkaTimeoutError: It is not there by then.
+        """
+        attempt = 0
+        while True:
+            await self._know_topics({topic}, until)
+            if self._cluster.metadata.partition_count(topic) is not None:
+                return
+            pause = self._retry.delay(attempt, jitter=self._rng.uniform(-1, 1))
+            attempt += 1
+            if self._loop.time() + pause >= until:
+                raise KafkaTimeoutError(f"topic {topic!r} is not there in time")
+            await self._tasks.sleep(until=self._loop.time() + pause)
+
+    async def all_topics(self, *, timeout: float) -> dict[str, tuple[PartitionInfo, ...]]:
+        """All topics of the cluster. What is known of those that we read stays as it was.
+
+        Raises:
+            KafkaError: Nobody answers.
+        """
+        response = await self._cluster.send_any(MetadataRequest(topics=None), timeout=timeout)
+        seen = Metadata(max_age=0.0, backoff=self._retry)
+        seen.want_all()
+        seen.update(response, requested=None, now=0.0, jitter=0.0)
+        return {name: seen.partitions(name) or () for name in sorted(seen.topics)}
+
+    async def _list(
+        self, times: Mapping[TopicPartition, int], *, read_committed: bool, until: float
+    ) -> Listed:
+        """Ask all nodes once."""
+        await self._know_topics({name.topic for name in times}, until)
+        requests, leaderless = list_requests(
+            times,
+            self._cluster.metadata.leader,
+            read_committed=read_committed,
+            timeout=max(until - self._loop.time(), 0.0),
+        )
+        listed = Listed(again={name: self._why_leaderless(name) for name in leaderless})
+        for each in await asyncio.gather(*(self.ask(*each) for each in requests.items())):
+            listed.found |= each.found
+            listed.again |= each.again
+            listed.failed |= each.failed
+        return listed
+
+    async def _know_topics(self, topics: set[str], until: float) -> None:
+        unknown = [name for name in topics if self._cluster.metadata.partition_count(name) is None]
+        left = until - self._loop.time()
+        if unknown and left > 0:
+            await self._cluster.refresh(sorted(unknown), timeout=min(left, _TOPICS_WAIT))
+
+    def _why_leaderless(self, name: TopicPartition) -> KafkaError:
+        count = self._cluster.metadata.partition_count(name.topic)
+        if count is None:
+            return UnknownTopicOrPartition(where=f"topic {name.topic!r}")
+        if name.partition >= count:
+            told = f"the topic has partitions 0 to {count - 1}"
+            return UnknownTopicOrPartition(told, where=str(name))
+        return KafkaError(f"{name}: nobody leads it at the moment")

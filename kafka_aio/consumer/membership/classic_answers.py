@@ -1,0 +1,109 @@
+"""What a coordinator answers to a member of a classic group, checked. Pure.
+
+A coordinator may be wrong, or hostile. What cannot be so is a ProtocolError, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_aio.consumer.assignors.assignor import Assignor
+from kafka_aio.consumer.membership.classic_requests import PROTOCOL_TYPE, ClassicRequests, Place
+from kafka_aio.consumer.membership.leading import Led
+from kafka_aio.consumer.membership.subscriptions import Assigned
+from kafka_aio.errors import (
+    BrokerError,
+    InconsistentGroupProtocol,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    for_code,
+)
+from kafka_aio.protocol.messages.groups import JoinGroupResponse, SyncGroupResponse
+from kafka_aio.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A generation that we are in."""
+
+    place: Place
+    assignor: Assignor
+    """The one that the group has chosen."""
+    led: Led | None
+    """The group, if we lead it."""
+    shares_out: bool
+    """Whether we have to: not if we came back as a static leader (KIP-814)."""
+
+
+def check(code: int, group_id: str) -> None:
+    """Nothing, if the answer is none of an error.
+
+    Raises:
+        BrokerError: It is.
+    """
+    if code:
+        raise for_code(code, where=f"group {group_id!r}")
+
+
+def read_join(answer: JoinGroupResponse, requests: ClassicRequests) -> Joined:
+    """What came of a JoinGroup.
+
+    Raises:
+        BrokerError: The coordinator refuses.
+        ProtocolError: This cannot be so.
+    """
+    check(answer.error_code, requests.group_id)
+    _check_type(answer.protocol_type, requests.group_id)
+    if answer.generation_id < 0 or not answer.member_id:
+        raise ProtocolError("the group was joined without a generation, or without a member id")
+    assignor = requests.assignor(answer.protocol_name)
+    if assignor is None:
+        raise ProtocolError(
+            f"the group has chosen the assignor {answer.protocol_name!r}, which we do not offer"
+        )
+    led = None
+    if answer.leader == answer.member_id:
+        led = Led.of(answer.members)
+        if answer.member_id not in led.ids:
+            raise ProtocolError("we lead the group, but are not among its members")
+    return Joined(
+        place=Place(answer.member_id, answer.generation_id),
+        assignor=assignor,
+        led=led,
+        shares_out=led is not None and not answer.skip_assignment,
+    )
+
+
+def read_sync(
+    answer: SyncGroupResponse, assignor: Assignor, group_id: str
+) -> frozenset[TopicPartition]:
+    """What we get.
+
+    Raises:
+        BrokerError: The coordinator refuses.
+        ProtocolError: This cannot be so.
+    """
+    check(answer.error_code, group_id)
+    _check_type(answer.protocol_type, group_id)
+    if answer.protocol_name not in (None, assignor.name):
+        raise InconsistentGroupProtocol(where=f"group {group_id!r}")
+    partitions = Assigned.decode(bytes(answer.assignment)).partitions
+    if any(each.partition < 0 for each in partitions):
+        raise ProtocolError("the assignment has a partition below 0")
+    return frozenset(partitions)
+
+
+def may_pass(error: KafkaError) -> bool:
+    """Whether it may go well next time, without anybody doing something about it."""
+    if isinstance(error, BrokerError):
+        return error.retriable
+    return isinstance(error, (KafkaConnectionError, KafkaTimeoutError))
+
+
+def _check_type(protocol_type: str | None, group_id: str) -> None:
+    if protocol_type not in (None, PROTOCOL_TYPE):
+        raise InconsistentGroupProtocol(
+            f"the group is one of {protocol_type!r}", where=f"group {group_id!r}"
+        )

@@ -1,0 +1,303 @@
+"""Ranges of offsets, read without a group: each ends exactly where it should.
+
+Ranges of different partitions that are read at the same time share their fetches: they are in one
+lane. A second range of a partition goes to another lane, which has fetches of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from kafka_aio.config import ConsumerConfig
+from kafka_aio.consumer.buffer import Chunk
+from kafka_aio.consumer.fetcher import Fetcher
+from kafka_aio.consumer.lister import Lister
+from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
+from kafka_aio.consumer.position import Position
+from kafka_aio.consumer.subscription import Subscription
+from kafka_aio.errors import KafkaError, KafkaTimeoutError, OffsetOutOfRange, StateError
+from kafka_aio.listing import BEGINNING, END
+from kafka_aio.net.cluster import Cluster
+from kafka_aio.net.links import Channel
+from kafka_aio.net.tasks import Running, Tasks, Wakeup
+from kafka_aio.records.batch import FetchedBatch
+from kafka_aio.types import TopicPartition
+
+
+class Lane:
+    """Ranges of different partitions, and what fetches for them."""
+
+    def __init__(
+        self, cluster: Cluster, tasks: Tasks, config: ConsumerConfig, *, number: int
+    ) -> None:
+        self.subscription = Subscription(policy=None)
+        self.fetcher = Fetcher(
+            cluster,
+            tasks,
+            self.subscription,
+            self,
+            config,
+            channel=Channel("fetch", f"ranges {number}"),
+        )
+        self._tasks = tasks
+        self._number = number
+        self._running: Running | None = None
+        self._wakeups: dict[TopicPartition, Wakeup] = {}
+        self._errors: dict[TopicPartition, KafkaError] = {}
+
+    def __repr__(self) -> str:
+        return f"<Lane {self._number}: {len(self._wakeups)} ranges>"
+
+    def begin(self, partition: TopicPartition, offset: int) -> None:
+        self._wakeups[partition] = Wakeup()
+        self.subscription.assign(self._wakeups)
+        self.subscription.seek(partition, offset)
+        if self._running is None:
+            name = f"fetcher of ranges {self._number}"
+            self._running = self._tasks.spawn(self.fetcher.run, name=name)
+        self.fetcher.wake()
+
+    def end(self, partition: TopicPartition) -> None:
+        if self._wakeups.pop(partition, None) is None:
+            return
+        self._errors.pop(partition, None)
+        self.subscription.assign(self._wakeups)
+        self.fetcher.wake()
+
+    def take(self, partition: TopicPartition) -> Chunk | None:
+        """The next chunk of a partition.
+
+        Raises:
+            KafkaError: Why there will be none.
+        """
+        if (error := self._errors.pop(partition, None)) is not None:
+            raise error
+        chunk = self.fetcher.fetches.buffer.take(self.subscription.partitions, only=partition)
+        if chunk is not None:
+            self.fetcher.wake()
+        return chunk
+
+    def release(self, chunk: Chunk, position: int) -> None:
+        self.subscription.advance(chunk.partition, chunk.era, Position(position))
+        self.fetcher.fetches.buffer.release(chunk)
+        self.fetcher.wake()
+
+    async def wait(self, partition: TopicPartition, *, until: float) -> bool:
+        """Wait until there may be something new; False if the time is over."""
+        return await self._wakeups[partition].wait(until=until)
+
+    # What the fetcher says.
+
+    def wake(self) -> None:
+        for wakeup in self._wakeups.values():
+            wakeup.set()
+
+    def tell(self, error: KafkaError, partition: TopicPartition | None = None) -> None:
+        for name in self._wakeups if partition is None else [partition]:
+            self._errors[name] = error
+        self.wake()
+
+
+class Ranges:
+    """All ranges that a consumer reads."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        tasks: Tasks,
+        config: ConsumerConfig,
+        *,
+        lister: Lister,
+        decoding: Decoding,
+    ) -> None:
+        self._lister = lister
+        self._tasks = tasks
+        self._make_lane: Callable[..., Lane] = partial(Lane, cluster, tasks, config)
+        self._lanes: list[Lane] = []
+        self._loop = asyncio.get_running_loop()
+        self._timeout = config.default_api_timeout_ms / 1000
+        self.decoding = decoding
+
+    def __repr__(self) -> str:
+        return f"<Ranges in {len(self._lanes)} lanes>"
+
+    def wake(self) -> None:
+        """Leaders may be others."""
+        for lane in self._lanes:
+            lane.fetcher.wake()
+
+    def lane_for(self, partition: TopicPartition) -> Lane:
+        """One in which the partition is not read."""
+        for lane in self._lanes:
+            if partition not in lane.subscription:
+                return lane
+        self._lanes.append(self._make_lane(number=len(self._lanes)))
+        return self._lanes[-1]
+
+    async def check(self, partition: TopicPartition, begin: int, end: int) -> None:
+        """Whether the log has all of a range.
+
+        Raises:
+            OffsetOutOfRange: It begins later, or ends earlier.
+            KafkaError: That cannot be found out.
+        """
+        until = self._loop.time() + self._timeout
+        bounds = []
+        for time in (BEGINNING, END):
+            found = await self._lister.find(
+                {partition: time}, read_committed=self.decoding.read_committed, until=until
+            )
+            at = found[partition]
+            assert at is not None
+            bounds.append(at.offset)
+        first, after = bounds
+        if begin < first:
+            raise OffsetOutOfRange(f"the log begins at {first}", where=f"{partition} from {begin}")
+        if end > after:
+            kind = "what is committed of the log" if self.decoding.read_committed else "the log"
+            raise OffsetOutOfRange(f"{kind} ends at {after}", where=f"{partition} to {end}")
+
+    def deadline(self) -> float:
+        return self._loop.time() + self._timeout
+
+    def check_open(self) -> None:
+        self._tasks.check()
+
+
+class RangeRead:
+    """The batches of one range: `async for batch in consumer.read_range(...)`.
+
+    What is not read to its end should be closed: `await batches.aclose()`.
+    """
+
+    def __init__(self, ranges: Ranges, partition: TopicPartition, begin: int, end: int) -> None:
+        self._ranges = ranges
+        self._partition = partition
+        self._position = begin
+        self._end = end
+        self._lane: Lane | None = None
+        self._chunk: Chunk | None = None
+        self._pieces: Pieces | None = None
+        self._batch: FetchedBatch | None = None  # made ready, and not handed over
+        self._inflating: asyncio.Future[bool] | None = None
+        self._is_reading = False
+        self._is_over = begin >= end
+
+    def __repr__(self) -> str:
+        state = "read" if self._is_over else f"at {self._position}"
+        return f"<RangeRead of {self._partition} to {self._end}: {state}>"
+
+    def __aiter__(self) -> RangeRead:
+        return self
+
+    async def __anext__(self) -> FetchedBatch:
+        if self._is_reading:
+            raise StateError(
+                f"two tasks read one range of {self._partition}: let one of them do it"
+            )
+        self._is_reading = True
+        try:
+            batch = await self._next()
+        except KafkaError:
+            self._close()
+            raise
+        finally:
+            self._is_reading = False
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+    async def aclose(self) -> None:
+        """Read no further: nothing is fetched for it any more."""
+        self._close()
+
+    def __del__(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._is_over = True
+        if self._lane is not None:
+            if self._chunk is not None:
+                self._lane.fetcher.fetches.buffer.release(self._chunk)
+            self._lane.end(self._partition)
+        self._lane = self._chunk = self._pieces = self._batch = None
+
+    async def _next(self) -> FetchedBatch | None:
+        if self._is_over:
+            return None
+        await asyncio.sleep(0)
+        lane = self._lane or await self._begin()
+        deadline = self._ranges.deadline()
+        while not self._is_over:
+            if (batch := self._take(lane)) is not None:
+                return batch
+            if self._is_over:
+                break
+            if self._inflating is not None:
+                await asyncio.wait([self._inflating])
+            elif not await lane.wait(self._partition, until=deadline):
+                raise KafkaTimeoutError(
+                    f"{self._partition}: nothing came of offset {self._position} in time;"
+                    f" {lane.fetcher.trouble or 'the broker sent nothing'}"
+                )
+            self._ranges.check_open()
+        return None
+
+    async def _begin(self) -> Lane:
+        await self._ranges.check(self._partition, self._position, self._end)
+        lane = self._lane = self._ranges.lane_for(self._partition)
+        lane.begin(self._partition, self._position)
+        return lane
+
+    def _take(self, lane: Lane) -> FetchedBatch | None:
+        """The next batch, if it is ready."""
+        while self._position < self._end:
+            if self._batch is not None:
+                return self._give() if self._is_inflated(self._batch) else None
+            if self._pieces is None and not self._open(lane):
+                return None
+            assert self._pieces is not None
+            self._batch = self._pieces.next()
+            if self._batch is None:
+                self._finish(lane)
+        self._close()
+        return None
+
+    def _open(self, lane: Lane) -> bool:
+        self._chunk = lane.take(self._partition)
+        if self._chunk is None:
+            return False
+        self._pieces = Pieces(self._chunk, self._ranges.decoding, stop=self._end)
+        return True
+
+    def _finish(self, lane: Lane) -> None:
+        """All of a chunk was handed over, or left out."""
+        assert self._chunk is not None
+        assert self._pieces is not None
+        if self._pieces.position <= self._chunk.begin:
+            text = f"{self._partition}: the broker sends no whole batch at offset {self._position}"
+            raise KafkaError(text)
+        self._position = self._pieces.position
+        lane.release(self._chunk, self._pieces.position)
+        self._chunk = self._pieces = None
+
+    def _is_inflated(self, batch: FetchedBatch) -> bool:
+        walk = batch.opened()
+        if self._inflating is None:
+            if walk.to_inflate <= MOST_TO_INFLATE:
+                return True
+            loop = asyncio.get_running_loop()
+            self._inflating = loop.run_in_executor(None, walk.open_batch)
+        if not self._inflating.done():
+            return False
+        done, self._inflating = self._inflating, None
+        done.result()
+        return True
+
+    def _give(self) -> FetchedBatch:
+        batch, self._batch = self._batch, None
+        assert batch is not None
+        self._position = batch.next_offset
+        return batch

@@ -1,0 +1,371 @@
+"""Hands records over: takes what was fetched, decodes it as it is asked for, knows how far it is.
+
+    asked for -> told how far we are -> the chunk at hand, or the next one -> decode -> handed over
+
+One task asks at a time. A call gives the loop a turn before it takes records, never after: there is
+no await between taking and returning, so a call that is cancelled has taken nothing.
+
+`async for` takes decoded records from the cursor without coming here. So whoever wants to know the
+position calls `tell` first; and whatever makes the records at hand doubtful (a seek, a pause, a
+rebalance) interrupts the cursor, so that the next request comes here and has a look.
+
+A partition whose next record cannot be read is stuck: the user is told once, and it rests until it
+is sought elsewhere. The others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final
+
+from kafka_aio.consumer.buffer import Chunk
+from kafka_aio.consumer.cursor import Cursor
+from kafka_aio.consumer.fetcher import Fetcher
+from kafka_aio.consumer.handover import Handover
+from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
+from kafka_aio.consumer.position import NO_EPOCH, OwnedPartition, Position
+from kafka_aio.consumer.subscription import Subscription
+from kafka_aio.consumer.user_code import UserCode
+from kafka_aio.errors import CorruptRecord, KafkaError, StateError
+from kafka_aio.net.tasks import Tasks
+from kafka_aio.records.batch import FetchedBatch
+from kafka_aio.records.codec import RecordReader
+from kafka_aio.types import TopicPartition
+
+TURN: Final = 0.001
+"""Records are decoded for so many seconds, before others have their turn."""
+FEWEST: Final = 64
+"""So many records are decoded at once at least."""
+MOST: Final = 4_096
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Opened:
+    """The chunk at hand, read as records or as batches."""
+
+    chunk: Chunk
+    walk: RecordReader | Pieces
+    told: int = 0
+    """How many of the cursor's records the subscription knows of."""
+    batch: FetchedBatch | None = None
+    """The one that comes next, while it is made ready."""
+    error: KafkaError | None = None
+    """What the user is told after the records that are decoded."""
+    inflating: asyncio.Future[bool] | None = field(default=None, repr=False)
+
+
+class Reader:
+    """The reading side of a consumer."""
+
+    def __init__(  # noqa: PLR0913 - what it stands between
+        self,
+        subscription: Subscription,
+        fetcher: Fetcher,
+        handover: Handover,
+        user_code: UserCode,
+        tasks: Tasks,
+        *,
+        decoding: Decoding,
+        asked: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._subscription = subscription
+        self._fetcher = fetcher
+        self._buffer = fetcher.fetches.buffer
+        self._handover = handover
+        self._user_code = user_code
+        self._tasks = tasks
+        self._decoding = decoding
+        self._asked = asked
+        self._loop = asyncio.get_running_loop()
+        self._opened: _Opened | None = None
+        self._at_once = FEWEST
+        self.is_asking = False
+        """Whether somebody waits for records."""
+        self.cursor = Cursor(self._next)
+        handover.interrupt = self.cursor.interrupt
+
+    def __repr__(self) -> str:
+        return f"<Reader: {self.cursor!r} of {self._opened and self._opened.chunk.partition}>"
+
+    # What the user calls.
+
+    async def _next(self) -> Any:
+        """The next record: what the cursor calls when it has none, or was interrupted."""
+        with self._asking():
+            await asyncio.sleep(0)
+            await self._wait_loaded(until=inf)
+            (record,) = self.cursor.take(1)
+            self._moved(record)
+            return record
+
+    async def poll(self, most: int, *, until: float) -> dict[TopicPartition, list[Any]]:
+        """Records of one or more partitions, so many at most; none if there are none in time."""
+        with self._asking():
+            await asyncio.sleep(0)
+            if not await self._wait_loaded(until=until):
+                return {}
+            return self._take(most)
+
+    def _take(self, most: int) -> dict[TopicPartition, list[Any]]:
+        taken: dict[TopicPartition, list[Any]] = {}
+        enough_at = self._loop.time() + 2 * TURN
+        while True:
+            records = self.cursor.take(most)
+            assert self._opened is not None
+            name = self._opened.chunk.partition
+            taken[name] = taken[name] + records if name in taken else records
+            most -= len(records)
+            self._moved(records[-1])
+            if most <= 0 or self._loop.time() >= enough_at:
+                return taken
+            try:
+                if not self._load_nowait():
+                    return taken
+            except KafkaError as error:
+                self._handover.tell(error)  # after what is good
+                return taken
+
+    async def next_batch(self, *, until: float = inf) -> FetchedBatch | None:
+        """The next batches of a partition as they were fetched; None if there are none in time."""
+        with self._asking():
+            await asyncio.sleep(0)
+            while (batch := self._batch_nowait()) is None:
+                if not await self._wait(until=until):
+                    return None
+            return batch
+
+    # How far we are.
+
+    def tell(self) -> None:
+        """Tell the subscription what the cursor has handed over since it was last told."""
+        opened = self._opened
+        if opened is None or self.cursor.taken <= opened.told:
+            return
+        # The last one was asked for after the others were dealt with.
+        before = self.cursor.peek(2)
+        if before is not None and self.cursor.taken - 1 > opened.told:
+            self._advance(opened, Position(before.offset + 1, before.leader_epoch))
+        self._subscription.ask()
+        self._moved(self.cursor.peek(1))
+
+    @property
+    def handed_over(self) -> int:
+        """How many records the cursor has handed over: it tells whether somebody reads."""
+        return self.cursor.total
+
+    def _moved(self, last: Any) -> None:
+        """This record was handed over, and all before it."""
+        opened = self._opened
+        assert opened is not None
+        assert isinstance(opened.walk, RecordReader)
+        is_last = not self.cursor.left and opened.error is None
+        offset = opened.walk.next_offset if is_last else last.offset + 1
+        opened.told = self.cursor.taken
+        self._advance(opened, Position(offset, last.leader_epoch))
+        self._handover.gave()
+
+    def _advance(self, opened: _Opened, position: Position) -> None:
+        self._subscription.advance(opened.chunk.partition, opened.chunk.era, position)
+
+    # Asking and waiting.
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        if self.is_asking:
+            raise StateError(
+                "another task is reading from this consumer: one at a time; hand its records on"
+                " through a queue, or use a consumer for each task"
+            )
+        self._tasks.check()
+        self.tell()
+        self._subscription.ask()
+        self._handover.ask()
+        self._asked()
+        self.is_asking = True
+        try:
+            yield
+        finally:
+            self.is_asking = False
+
+    async def _wait_loaded(self, *, until: float) -> bool:
+        """Wait until the cursor has records; False if there are none in time."""
+        while True:
+            if self._load_nowait():
+                return True
+            if not await self._wait(until=until):
+                return False
+
+    async def _wait(self, *, until: float) -> bool:
+        """Wait for something to change; False if the time is over."""
+        opened = self._opened
+        if opened is not None and opened.inflating is not None:
+            await asyncio.wait([opened.inflating])  # which goes on, should we be cancelled
+            return True
+        if self._loop.time() >= until:
+            return False
+        self._tasks.check()
+        await self._handover.wait(until=until)
+        self._tasks.check()
+        return True
+
+    def _current(self, kind: type[RecordReader] | type[Pieces]) -> _Opened | None:
+        """The chunk at hand, if it still is what comes next; or the next one; None if none is."""
+        self._handover.raise_told()
+        if self._handover.is_stopped:
+            return None
+        opened = self._opened
+        if opened is not None:
+            owned = self._subscription.find(opened.chunk.partition, opened.chunk.era)
+            if owned is not None and owned.is_fetchable and isinstance(opened.walk, kind):
+                return opened
+            self._close(opened, owned)
+        chunk = self._buffer.take(self._subscription.partitions)
+        if chunk is None:
+            return None
+        self._fetcher.wake()  # there is room in its queue
+        self._opened = _Opened(chunk, self._walk(kind, chunk))
+        return self._opened
+
+    def _walk(self, kind: type[RecordReader] | type[Pieces], chunk: Chunk) -> RecordReader | Pieces:
+        if kind is Pieces:
+            return Pieces(chunk, self._decoding)
+        return RecordReader(
+            chunk.data,
+            *chunk.partition,
+            start_offset=chunk.begin,
+            check_crcs=self._decoding.check_crcs,
+            aborted=self._decoding.aborted(chunk),
+            max_inflated=self._decoding.max_inflated,
+        )
+
+    def _close(self, opened: _Opened, owned: OwnedPartition | None) -> None:
+        """Put back what is not wanted now; what is not wanted any more goes."""
+        self.cursor.load([])
+        self._opened = None
+        if owned is None or owned.position is None:
+            self._buffer.release(opened.chunk)
+        else:
+            self._buffer.put_back(opened.chunk, position=owned.position.offset)
+        self._fetcher.wake()
+
+    def _finish(self, opened: _Opened, end: Position) -> None:
+        """All of a chunk was handed over, or left out."""
+        self._opened = None
+        if end.offset > opened.chunk.begin:
+            self._advance(opened, end)
+            self._buffer.release(opened.chunk)
+            self._fetcher.wake()
+            return
+        topic, number = opened.chunk.partition
+        raise self._stuck(
+            opened,
+            CorruptRecord(
+                "the broker sends no whole batch", topic=topic, partition=number, offset=end.offset
+            ),
+        )
+
+    def _stuck(self, opened: _Opened, error: KafkaError) -> KafkaError:
+        """What comes next cannot be read: the partition rests until it is sought elsewhere."""
+        chunk = opened.chunk
+        owned = self._subscription.find(chunk.partition, chunk.era)
+        if owned is not None:
+            owned.is_stuck = True
+        logger.warning("stuck partition=%s error=%s", chunk.partition, error)
+        self.cursor.load([])
+        self._opened = None
+        self._buffer.release(chunk)
+        self._fetcher.wake()
+        return error
+
+    # Records.
+
+    def _load_nowait(self) -> bool:
+        """Whether the cursor has records: those left, or the next ones, decoded."""
+        while (opened := self._current(RecordReader)) is not None:
+            walk = opened.walk
+            assert isinstance(walk, RecordReader)
+            if self.cursor.left:
+                self.cursor.resume()
+                return True
+            if opened.error is not None:
+                raise self._stuck(opened, opened.error)
+            if walk.is_done:
+                self._finish(opened, Position(walk.next_offset, self._epoch_of(opened)))
+            elif not self._is_inflated(opened, walk):
+                return False
+            else:
+                self._decode(opened, walk)
+        return False
+
+    def _decode(self, opened: _Opened, walk: RecordReader) -> None:
+        began_at = self._loop.time()
+        try:
+            records: list[Any] = walk.read(self._at_once)
+        except CorruptRecord as error:
+            raise self._stuck(opened, error) from None
+        if records and self._user_code.reads:
+            records, opened.error = self._user_code.read(records)
+        took = self._loop.time() - began_at
+        if took > 2 * TURN:
+            self._at_once = max(self._at_once // 2, FEWEST)
+        elif took < TURN / 2:
+            self._at_once = min(self._at_once * 2, MOST)
+        self.cursor.load(records)
+        opened.told = 0
+
+    def _epoch_of(self, opened: _Opened) -> int:
+        owned = self._subscription.find(opened.chunk.partition, opened.chunk.era)
+        return NO_EPOCH if owned is None or owned.position is None else owned.position.epoch
+
+    # Batches.
+
+    def _batch_nowait(self) -> FetchedBatch | None:
+        """The next batch, if it is ready; it counts as handed over."""
+        while (opened := self._current(Pieces)) is not None:
+            walk = opened.walk
+            assert isinstance(walk, Pieces)
+            try:
+                opened.batch = opened.batch or walk.next()
+            except CorruptRecord as error:
+                raise self._stuck(opened, error) from None
+            if opened.batch is None:
+                self._finish(opened, Position(walk.position, walk.epoch))
+                continue
+            if not self._is_inflated(opened, opened.batch.opened()):
+                return None
+            batch, opened.batch = opened.batch, None
+            self._advance(opened, Position(walk.position, walk.epoch))
+            self._handover.gave()
+            return batch
+        return None
+
+    # Inflating.
+
+    def _is_inflated(self, opened: _Opened, walk: RecordReader) -> bool:
+        """Whether the next batch can be read on the loop; otherwise a thread is at work on it."""
+        if opened.inflating is None:
+            if walk.to_inflate <= MOST_TO_INFLATE:
+                return True
+            opened.inflating = self._loop.run_in_executor(None, walk.open_batch)
+            opened.inflating.add_done_callback(_seen)
+        if not opened.inflating.done():
+            return False
+        done, opened.inflating = opened.inflating, None
+        if (error := done.exception()) is not None:
+            if not isinstance(error, KafkaError):
+                raise error
+            raise self._stuck(opened, error)
+        return True
+
+
+def _seen(inflating: asyncio.Future[bool]) -> None:
+    """Nobody may be left to look at how it ended."""
+    if not inflating.cancelled():
+        inflating.exception()
