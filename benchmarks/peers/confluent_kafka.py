@@ -20,7 +20,6 @@ from kafka_aio.cli.bench.work import Run, Work
 from kafka_aio.cli.bench.workloads import (
     CALL,
     CHUNK,
-    LIST,
     PAUSE,
     blocking_each,
     blocking_latency,
@@ -211,7 +210,7 @@ def consumer(work: Work) -> Iterator[Any]:
 def read_lists(work: Work) -> None:
     """`consume`."""
     with consumer(work) as client:
-        blocking_lists(work, lambda: len(client.consume(LIST, PAUSE)))
+        blocking_lists(work, lambda count: len(client.consume(count, PAUSE)))
 
 
 def read_each(work: Work) -> None:
@@ -235,8 +234,8 @@ def end_to_end(work: Work) -> None:
     with consumer(work) as client:
 
         def receive() -> list[bytes | None]:
-            messages = client.consume(LIST, crossing.PAUSE)
-            return [message.key() for message in messages]
+            message = client.poll(crossing.PAUSE)  # `consume` waits for as many as it may return
+            return [] if message is None else [message.key()]
 
         blocking_end_to_end(work, send, receive)
     if producer.flush(PATIENCE) or failures:

@@ -79,8 +79,9 @@ def consumer(work: Work) -> Iterator[Any]:
 def read_lists(work: Work) -> None:
     with consumer(work) as client:
 
-        def read() -> int:
-            return sum(map(len, client.poll(timeout_ms=round(PAUSE * 1000)).values()))
+        def read(count: int) -> int:
+            found = client.poll(timeout_ms=round(PAUSE * 1000), max_records=count)
+            return sum(map(len, found.values()))
 
         blocking_lists(work, read)
 

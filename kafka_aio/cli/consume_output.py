@@ -9,10 +9,14 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_aio.cli.output import printable
-from kafka_aio.records.codec import Record
+
+if TYPE_CHECKING:
+    from kafka_aio.consumer.record import ReadRecord
+
+Record: TypeAlias = "ReadRecord[bytes, bytes]"
 
 _PLAIN: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ASCII: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import select
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from io import FileIO
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.cli import terminal
 from kafka_aio.cli.consume import Wanted
-from kafka_aio.cli.consume_output import Form
+from kafka_aio.cli.consume_output import Form, Record
 from kafka_aio.cli.finding import no_partition, partitions
 from kafka_aio.cli.interruption import cancelled_by_signals
 from kafka_aio.cli.output import Report
@@ -19,8 +19,7 @@ from kafka_aio.cli.places import Log, Place
 from kafka_aio.cli.progress import progress
 from kafka_aio.errors import ConfigError, KafkaError
 from kafka_aio.net.clock import wall_time
-from kafka_aio.records.codec import Record
-from kafka_aio.types import TopicPartition
+from kafka_aio.types import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
     from kafka_aio.consumer import Consumer
@@ -134,43 +133,47 @@ class Work:
         if wanted.group is not None:
             self._consumer.subscribe(wanted.topics, self if wanted.end is not None else None)
             return
-        self._consumer.assign(_places(wanted, counts))
         async with progress("looking for the offsets"):
-            await self._seek(timeout)
+            await self._assign(_places(wanted, counts), timeout)
+
+    async def _assign(self, every: Sequence[TopicPartition], timeout: float) -> None:
+        begin, end = self._wanted.begin, self._wanted.end
+        begins: dict[TopicPartition, int] = {}
+        if begin is not None:
+            begins = await self._find("--from", begin, every, timeout)
+        if end is not None:
+            self._ends = await self._find("--to", end, every, timeout)
+        # Not before: what is fetched from elsewhere would be waited for.
+        self._consumer.assign(every)
+        for each, offset in begins.items():
+            self._consumer.seek(each, offset)
         self._is_assigned = True
 
-    async def _seek(self, timeout: float) -> None:
-        begin, end = self._wanted.begin, self._wanted.end
-        if begin is not None:
-            logs = await self._logs(begin, timeout)
-            _warn("--from", begin, logs)
-            for each, log in logs.items():
-                self._consumer.seek(each, begin.offset(log))
-        if end is not None:
-            logs = await self._logs(end, timeout)
-            _warn("--to", end, logs)
-            self._ends = {each: end.offset(log) for each, log in logs.items()}
-
-    async def _logs(self, place: Place, timeout: float) -> dict[TopicPartition, Log]:
-        """What there is of each partition, for finding a place in it."""
-        consumer, every = self._consumer, self._consumer.assignment()
+    async def _find(
+        self, option: str, place: Place, every: Sequence[TopicPartition], timeout: float
+    ) -> dict[TopicPartition, int]:
+        """Where a place is in each partition."""
+        consumer = self._consumer
         begins = await consumer.beginning_offsets(every, timeout=timeout)
         ends = await consumer.end_offsets(every, timeout=timeout)
+        found: Mapping[TopicPartition, OffsetAndTimestamp | None] = {}
         time = place.time(now=wall_time())
-        if time is None:
-            return {each: Log(begins[each], ends[each]) for each in every}
-        times = dict.fromkeys(every, time)
-        found = await consumer.offsets_for_times(times, timeout=timeout)
-        return {each: Log(begins[each], ends[each], found[each]) for each in every}
+        if time is not None:
+            times = dict.fromkeys(every, time)
+            found = await consumer.offsets_for_times(times, timeout=timeout)
+        logs = {each: Log(begins[each], ends[each], found.get(each)) for each in every}
+        if missed := place.missed(logs):
+            terminal.say("warning", f"{option}: {missed}")
+        return {each: place.offset(log) for each, log in logs.items()}
 
     # What a group says.
 
-    async def assigned(self, partitions: Iterable[TopicPartition]) -> None:
+    async def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """These are ours now: they end where they end now."""
         self._ends |= await self._consumer.end_offsets(partitions)
         self._is_assigned = True
 
-    def revoked(self, partitions: Iterable[TopicPartition]) -> None:
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """These are somebody else's, who ends them."""
         for each in partitions:
             self._ends.pop(each, None)
@@ -289,8 +292,3 @@ def _places(wanted: Wanted, counts: Mapping[str, int]) -> list[TopicPartition]:
     if wanted.partitions:
         return [TopicPartition(topic, each) for each in wanted.partitions]
     return [TopicPartition(name, each) for name, count in counts.items() for each in range(count)]
-
-
-def _warn(option: str, place: Place, logs: Mapping[TopicPartition, Log]) -> None:
-    if missed := place.missed(logs):
-        terminal.say("warning", f"{option}: {missed}")

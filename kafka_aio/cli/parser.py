@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "bench": "measure this client on a cluster, and its peers beside it",
     "broker": "run a Kafka broker in memory, for tests and development",
     "consume": "write the records of topics to stdout, each as a line",
+    "groups": "list, describe, reset and delete groups of consumers, with their lag",
     "ping": "reach every broker of a cluster, and say what it is",
     "produce": "send lines of stdin or files to a topic, each as a record",
     "topics": "list, describe, create, change and delete topics",
@@ -42,6 +43,7 @@ examples:
   kafka-aio ping --config client.properties --versions
   kafka-aio topics create orders --partitions 6 -b localhost:9092
   kafka-aio consume orders --from -5 -b localhost:9092
+  kafka-aio groups describe billing -b localhost:9092
   kafka-aio broker --port 9092 --topics orders:3
   kafka-aio topics list -b localhost:9092 --json | jq -r '.topics[].name'
 """

@@ -177,11 +177,6 @@ class Committer:
         """How many commits have not ended."""
         return len(self._queue)
 
-    @property
-    def pending(self) -> int:
-        """How many commits have not ended."""
-        return len(self._queue)
-
     # What the user calls.
 
     async def commit(

@@ -22,8 +22,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_aio.consumer.commit_queue import AutoCommit
-from kafka_aio.consumer.commits import NOBODY, Identity, Offsets
+from kafka_aio.consumer.auto_committer import AutoCommitter
+from kafka_aio.consumer.commits import NOBODY, Identity
 from kafka_aio.consumer.committer import Committer
 from kafka_aio.consumer.handover import Handover
 from kafka_aio.consumer.interest import Interest
@@ -123,22 +123,18 @@ class Coordinator:
         )
         self._request_timeout = config.request_timeout_ms / 1000
         self._patience = min(config.default_api_timeout_ms, config.max_poll_interval_ms) / 1000
-        self._retry_pause = config.retry_backoff_max_ms / 1000
         self._rng: random.Random = clock.rng()
         self._loop = asyncio.get_running_loop()
         self._wakeup = Wakeup()
-        interval = config.auto_commit_interval_ms / 1000 if config.enable_auto_commit else inf
-        self._auto = AutoCommit(interval, now=self._loop.time())
-        self._is_auto_committing = False
-        self._has_complained = False
         self._serving: Running | None = None  # a step of the user's
         self._caller: asyncio.Task[Any] | None = None  # who runs code of the user's
         self._leaves = 0
         self._put_off: list[OfUser] = []  # steps that came while we leave
         self._leave_lock = asyncio.Lock()
+        self._auto: AutoCommitter | None = None
         if committer is not None:
             committer.identity = self.identity
-            committer.acknowledged = self._acknowledged
+            self._auto = AutoCommitter(committer, subscription, config, tell=tell, wake=self.wake)
 
     def __repr__(self) -> str:
         return f"<Coordinator of group {self._group_id!r}: {self._membership!r}>"
@@ -183,6 +179,11 @@ class Coordinator:
                 self._cluster.request_refresh()
         self.wake()
 
+    def commit_ahead(self) -> None:
+        """The assignment by hand is about to be another: commit what is dealt with of this one."""
+        if self._auto is not None:
+            self._auto.begin()
+
     def enforce_rebalance(self, reason: str = "") -> None:
         """Join again: for assignors that look at more than the members say."""
         self._membership.rejoin(reason or "the user asks for it")
@@ -209,7 +210,8 @@ class Coordinator:
         while True:
             if not self._tasks.is_closed:  # else nothing can be begun, and we are cancelled next
                 self._turn(self._loop.time())
-            await self._wakeup.wait(until=min(self._membership.deadline, self._auto.due_at))
+            due_at = inf if self._auto is None else self._auto.due_at
+            await self._wakeup.wait(until=min(self._membership.deadline, due_at))
 
     def _turn(self, now: float) -> None:
         if self._is_asking() or self._seen != self._handed_over():
@@ -218,8 +220,8 @@ class Coordinator:
         for step in self._membership.poll(now=now):
             self._begin(step)
         self._follow_topics()
-        if now >= self._auto.due_at:
-            self._auto_commit(now)
+        if self._auto is not None:
+            self._auto.turn(now=now)
 
     def _begin(self, step: Step) -> None:
         match step:
@@ -294,13 +296,10 @@ class Coordinator:
             self.wake()
 
     async def _carried_out(self, step: OfUser) -> UserCodeError | None:
+        if isinstance(step, Lose) or (isinstance(step, Revoke) and self._is_out):
+            return await self._lost()  # perhaps while the user was waited for
         if isinstance(step, Revoke):
-            return await self._revoked(step.partitions, until=self._loop.time() + self._patience)
-        if isinstance(step, Lose):
-            self._give_up(step.partitions)
-            error = await self._called("lost", step.partitions)
-            self._gone(step.partitions)
-            return error
+            return await self._let_go(step.partitions, until=self._loop.time() + self._patience)
         if not self._subscription.is_by_group:
             return None
         change = self._subscription.assigned(step.partitions)
@@ -313,23 +312,46 @@ class Coordinator:
             self._subscription.release(step.partitions)
             self._changed()
 
-    async def _revoked(
-        self, partitions: Sequence[TopicPartition], *, until: float, method: str = "revoked"
+    async def _lost(self, *, limit: float = inf) -> UserCodeError | None:
+        """Whoever is out has lost all, and is told once."""
+        partitions = tuple(sorted(self._subscription.assignment))
+        self._give_up(partitions)
+        error = await self._called("lost", partitions, limit=limit) if partitions else None
+        self._gone(partitions)
+        return error
+
+    async def _let_go(
+        self, partitions: Sequence[TopicPartition], *, until: float, limit: float = inf
     ) -> UserCodeError | None:
-        """Commit, call the callback, and let go; the commits so far come first, if they can."""
-        await self._commit_all(until)
-        error = await self._called(method, partitions)
+        """Commit, call the callback, and let go; commits that were begun come first, if they can.
+
+        Args:
+            partitions: What is let go.
+            until: The end of the time for commits.
+            limit: That for the callback.
+        """
+        if self._auto is not None:
+            await self._auto.commit(until=until)
+        error = await self._called("revoked", partitions, limit=limit)
         await self._wait_settled(until)
         self._give_up(partitions)
         self._gone(partitions)
         return error
 
+    @property
+    def _is_out(self) -> bool:
+        """Whether we should be a member and are not."""
+        return self._committer is not None and self.identity() is None
+
     async def _called(
-        self, method: str, partitions: Sequence[TopicPartition]
+        self, method: str, partitions: Sequence[TopicPartition], *, limit: float = inf
     ) -> UserCodeError | None:
         self._caller = asyncio.current_task()
         try:
-            return await self._user_code.tell(self.listener, method, partitions)
+            async with asyncio.timeout_at(None if limit == inf else limit):
+                return await self._user_code.tell(self.listener, method, partitions)
+        except TimeoutError:
+            return UserCodeError(f"the callback {method!r} did not end in time", partitions)
         finally:
             self._caller = None
 
@@ -340,7 +362,8 @@ class Coordinator:
 
     def _gone(self, partitions: Sequence[TopicPartition]) -> None:
         self._subscription.revoked(partitions)
-        self._auto.forget(partitions)
+        if self._auto is not None:
+            self._auto.forget(partitions)
         self._changed()
 
     # Leaving.
@@ -367,7 +390,7 @@ class Coordinator:
         try:
             async with self._leave_lock:
                 await self._end_step(until)
-                error = await self._let_go(until)
+                error = await self._let_all_go(until)
                 if request := self._membership.leave(reason, stays=stays):
                     await self._say(request, until=until)
                 return error
@@ -389,22 +412,18 @@ class Coordinator:
         serving.cancel()
         await _wait(serving, self._loop.time() + FAREWELL)
 
-    async def _let_go(self, until: float) -> UserCodeError | None:
+    async def _let_all_go(self, until: float) -> UserCodeError | None:
+        if self._subscription.is_by_group and self._is_out:
+            return await self._lost(limit=until)
         partitions = tuple(sorted(self._subscription.assignment))
-        if not partitions or not self._subscription.is_by_group:
-            await self._commit_all(until)
-            await self._wait_settled(until)
-            return None
-        self._subscription.revoking(partitions)
-        is_out = self._committer is not None and self.identity() is None
-        method = "lost" if is_out else "revoked"
-        try:
-            async with asyncio.timeout_at(until):
-                return await self._revoked(partitions, until=until, method=method)
-        except TimeoutError:
-            self._give_up(partitions)
-            self._gone(partitions)
-            return UserCodeError(f"the callback {method!r} did not end in time", partitions)
+        half = (self._loop.time() + until) / 2  # a dead coordinator leaves time for the callback
+        if partitions and self._subscription.is_by_group:
+            self._subscription.revoking(partitions)
+            return await self._let_go(partitions, until=half, limit=until)
+        if self._auto is not None:
+            await self._auto.commit(until=half)
+        await self._wait_settled(until)
+        return None
 
     async def _say(self, request: Request[Any], *, until: float) -> None:
         """Not behind a join that is under way: on the connection of the commits."""
@@ -417,60 +436,11 @@ class Coordinator:
         except KafkaError as error:
             logger.info("group %r was not told that we leave: %s", self._group_id, error)
 
-    # Commits by themselves.
-
-    def _auto_commit(self, now: float) -> None:
-        """What is due. One at a time: the next has what this one has, and more."""
-        if self._committer is None or self._is_auto_committing or self.identity() is None:
-            self._auto.take({}, now=now)
-            return
-        self._tell()
-        offsets = self._auto.take(self._subscription.committable(), now=now)
-        if offsets:
-            self._is_auto_committing = True
-            self._committer.commit_nowait(offsets, self._auto_committed)
-
-    def commit_ahead(self) -> None:
-        """Partitions are about to go that nobody revokes: begin to commit, if that is due to us."""
-        if self._auto.is_on:
-            self._auto_commit(self._loop.time())
-
-    def _auto_committed(self, offsets: Offsets, error: KafkaError | None) -> None:
-        self._is_auto_committing = False
-        if error is None:
-            self._has_complained = False
-            return
-        log = logger.debug if self._has_complained else logger.warning
-        log("auto-commit failed, and is tried again: %s", error)
-        self._has_complained = True
-        self._auto.failed(now=self._loop.time(), pause=self._retry_pause)
-        self.wake()
-
-    def commit_ahead(self) -> None:
-        """The assignment by hand is about to be another: commit what is dealt with of this one."""
-        if self._auto.is_on:
-            self._auto_commit(self._loop.time())
-
-    async def _commit_all(self, until: float) -> None:
-        """Commit by ourselves, if that is on, what the user has dealt with; or log why not."""
-        if self._committer is None or not self._auto.is_on or self.identity() is None:
-            return
-        self._tell()
-        offsets = self._auto.take(self._subscription.committable(), now=self._loop.time())
-        try:
-            if offsets:
-                await self._committer.commit(offsets, until=until)
-        except KafkaError as error:
-            logger.warning("auto-commit failed before partitions were given up: %s", error)
-
     async def _wait_settled(self, until: float) -> None:
         """The commits of the user's that are under way come before what follows, if they can."""
         if self._committer is not None:
             with suppress(KafkaError):  # the client ends
                 await self._committer.wait_settled(until=until)
-
-    def _acknowledged(self, offsets: Offsets) -> None:
-        self._auto.committed(offsets, now=self._loop.time())
 
 
 async def _wait(running: Running, until: float) -> None:

@@ -39,6 +39,11 @@ from kafka_aio.types import TopicPartition
 
 SESSIONS_END: Final = 1.0
 """For so many seconds it is tried to end the sessions with all nodes, when the client closes."""
+AHEAD: Final = 16 * 2**20
+"""So many bytes are read ahead at most: as many as a connection keeps of memory to use again."""
+AT_ONCE: Final = 4 * 2**20
+"""So many come in one answer at most, unless one partition may have more: memory for larger ones
+takes long to get, and the loop waits for it."""
 SHORT_WAIT: Final = 0.05
 """How long a broker waits for data while a partition of it is not asked for, as it has its share:
 that may be wanted any moment."""
@@ -79,8 +84,11 @@ class Fetcher:
             rack=config.client_rack,
         )
         self.fetches = Fetches(
-            limit=config.fetch_max_bytes,
-            max_bytes=config.fetch_max_bytes,
+            limit=max(min(config.fetch_max_bytes, AHEAD), config.max_partition_fetch_bytes),
+            max_bytes=max(
+                min(config.fetch_max_bytes, AT_ONCE),
+                min(config.fetch_max_bytes, config.max_partition_fetch_bytes),
+            ),
             partition_max_bytes=config.max_partition_fetch_bytes,
             replica_age=config.metadata_max_age_ms / 1000,
             error_pause=config.retry_backoff_ms / 1000,
@@ -236,8 +244,9 @@ class Fetcher:
                     group.start_soon(self._end_session, node, request)
 
     async def _end_session(self, node: int, request: FetchRequest) -> None:
+        """Not behind a fetch that waits for records: on the general connection."""
         try:
-            await self._cluster.send(node, request, channel=self._channel, timeout=SESSIONS_END)
+            await self._cluster.send(node, request, timeout=SESSIONS_END)
         except KafkaError as error:
             logger.debug("session not ended node=%d error=%s", node, error)
 

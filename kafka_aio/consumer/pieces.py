@@ -181,7 +181,12 @@ class Pieces:
     def _rest(self) -> FetchedBatch | None:
         """What is no batch of format 2: nothing, one that is cut short, or messages of old ones."""
         data = self._chunk.data[self._at :]
-        if len(data) <= _MAGIC_AT or data[_MAGIC_AT] >= MAGIC:
+        if len(data) <= _MAGIC_AT:
+            return None
+        if data[_MAGIC_AT] > MAGIC:
+            self._error = self._located(CorruptRecord(f"unknown record format {data[_MAGIC_AT]}"))
+            raise self._error
+        if data[_MAGIC_AT] == MAGIC:
             if self._stop is not None and _has_batch(data, 0):
                 after = read_header(data).base_offset
                 if after >= self._stop:  # there is nothing left before that

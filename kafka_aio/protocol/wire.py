@@ -35,7 +35,7 @@ STAGING: Final = 32 * 1024
 FIRST_ROOM: Final = 256 * 1024
 """The memory that a large frame begins with, where the peer has not filled a larger one before."""
 
-SPARE: Final = 4 * 1024 * 1024
+SPARE: Final = 16 * 1024 * 1024
 """As many bytes of frames that were handed out are kept in mind, to be used again."""
 
 _HEAD: Final = struct.Struct(">ii")
@@ -242,9 +242,9 @@ class Wire(Generic[T]):
             del self._lent[0]  # whoever looks at it keeps it alive
 
     def _returned(self, length: int) -> bytearray | None:
-        """Memory of about that length that nobody looks at any more."""
+        """Memory of about that length that nobody looks at any more; it may have to grow a bit."""
         for index, memory in enumerate(self._lent):
-            if length <= len(memory) <= 2 * length and _is_free(memory):
+            if length <= 2 * len(memory) <= 4 * length and _is_free(memory):
                 return self._lent.pop(index)
         return None
 

@@ -8,20 +8,20 @@ import os
 import pty
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from kafka_aio.admin import Admin
 from kafka_aio.broker import BrokerThread
 from kafka_aio.errors import InvalidRecord
-from tests.unit.cli.shell import COMMAND, ROOT, at_terminal
+from tests.embedded.running import PATIENCE, Running, timeless, wait_for
+from tests.unit.cli.shell import at_terminal
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of Unix")
 
@@ -33,53 +33,23 @@ def broker() -> Iterator[BrokerThread]:
         yield started
 
 
-class Produce:
+class Produce(Running):
     """The command, running."""
 
-    def __init__(
-        self,
-        broker: BrokerThread,
-        *words: object,
-        stdin: int = subprocess.PIPE,
-        stderr: int = subprocess.PIPE,
-    ) -> None:
-        argv = ["produce", *map(str, words), "-b", broker.bootstrap_servers]
-        self.process = subprocess.Popen(
-            [*COMMAND, *argv], cwd=ROOT, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr
-        )
-
-    def __enter__(self) -> Produce:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-
-    @property
-    def stdin(self) -> IO[bytes]:
-        assert self.process.stdin is not None
-        return self.process.stdin
-
-    def write(self, data: bytes) -> None:
-        self.stdin.write(data)
-        self.stdin.flush()
+    def __init__(self, broker: BrokerThread, *words: object, **streams: int) -> None:
+        super().__init__(broker, "produce", *words, **streams)
 
     def end(self) -> tuple[int, str]:
-        """Its exit code and what it said, without the time it took; stdin ends."""
-        out, err = self.process.communicate(timeout=40)
+        """Its exit code and what it said; stdin ends."""
+        code, out, err = self.outcome()
         assert out == b""
-        return self.process.returncode, timeless(err.decode())
+        return code, err
 
     def interrupted(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """The same, with stdin left open."""
-        self.process.send_signal(number)
-        self.process.wait(timeout=40)
+        self.signal(number)
+        self.process.wait(timeout=PATIENCE)
         return self.end()
-
-
-def timeless(text: str) -> str:
-    return re.sub(r"\d+\.\d s\b", "_ s", text)
 
 
 def run(broker: BrokerThread, *words: object, data: bytes = b"") -> tuple[int, str]:
@@ -95,13 +65,6 @@ def values(broker: BrokerThread, topic: str = "t", partition: int = 0) -> list[b
 async def add_partition(broker: BrokerThread) -> None:
     async with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         assert await admin.create_partitions({"t": 2}) == {"t": None}
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_every_line_is_a_record_whatever_its_bytes(broker: BrokerThread) -> None:

@@ -79,9 +79,7 @@ async def join(
             group_instance_id=instance,
             protocol_type=kind,
             protocol_name="range",
-            assignments=[
-                SyncGroupRequestAssignment(member_id=joined.member_id, assignment=given)
-            ],
+            assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=given)],
         ),
     )
     assert synced.error_code == 0, synced

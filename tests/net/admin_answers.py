@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 from kafka_aio.protocol.messages.cluster import (
     DescribeClusterBroker,
@@ -39,12 +38,10 @@ from kafka_aio.protocol.messages.topics import (
     DeleteTopicsResponse,
 )
 from kafka_aio.protocol.schema import NO_UUID
+from tests.net.admin_group_answers import FINE as FINE
+from tests.net.admin_group_answers import Codes, groups_are_well
 from tests.net.clusters import Scripted
 from tests.net.server import Asked, Reaction
-
-Codes: TypeAlias = Mapping[str, int | None]
-"""By item; 0 for those that are not there, and None for those to leave out of the answer."""
-FINE: Codes = MappingProxyType({})
 
 
 def in_turn(*reactions: Reaction) -> Reaction:
@@ -215,3 +212,4 @@ def all_is_well(script: Scripted) -> None:
     }
     for cls, reaction in reactions.items():
         script.react(cls, reaction)
+    groups_are_well(script)

@@ -8,22 +8,44 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from kafka_aio.admin import Admin, ConfigChange, ConfigResource, NewTopic
+from kafka_aio.admin import (
+    Admin,
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    OffsetReset,
+    OffsetSpec,
+)
 from kafka_aio.protocol.messages.cluster import DescribeClusterRequest
 from kafka_aio.protocol.messages.configs import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
+from kafka_aio.protocol.messages.consumer_group import ConsumerGroupDescribeRequest
+from kafka_aio.protocol.messages.groups import (
+    DeleteGroupsRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+)
 from kafka_aio.protocol.messages.metadata import DescribeTopicPartitionsRequest
+from kafka_aio.protocol.messages.offsets import (
+    ListOffsetsRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+)
 from kafka_aio.protocol.messages.topics import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    DeleteRecordsRequest,
     DeleteTopicsRequest,
 )
+from kafka_aio.types import TopicPartition
 
 Called: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 
 ORDERS = ConfigResource.topic("orders")
+ORDERS_0 = TopicPartition("orders", 0)
 SET = [ConfigChange.set("retention.ms", "1")]
 
 CALLS: dict[str, Called] = {
@@ -35,6 +57,26 @@ CALLS: dict[str, Called] = {
     "describe_configs": lambda admin, **more: admin.describe_configs([ORDERS], **more),
     "alter_configs": lambda admin, **more: admin.alter_configs({ORDERS: SET}, **more),
     "describe_cluster": lambda admin, **more: admin.describe_cluster(**more),
+    "list_groups": lambda admin, **more: admin.list_groups(**more),
+    "describe_groups": lambda admin, **more: admin.describe_groups(["billing"], **more),
+    "delete_groups": lambda admin, **more: admin.delete_groups(["billing"], **more),
+    "remove_members": lambda admin, **more: admin.remove_members(
+        "billing", member_ids=["m"], **more
+    ),
+    "list_group_offsets": lambda admin, **more: admin.list_group_offsets(["billing"], **more),
+    "alter_group_offsets": lambda admin, **more: admin.alter_group_offsets(
+        "billing", {ORDERS_0: 1}, **more
+    ),
+    "delete_group_offsets": lambda admin, **more: admin.delete_group_offsets(
+        "billing", [ORDERS_0], **more
+    ),
+    "reset_group_offsets": lambda admin, **more: admin.reset_group_offsets(
+        "billing", OffsetReset.latest(), topics=["orders"], **more
+    ),
+    "list_offsets": lambda admin, **more: admin.list_offsets(
+        {ORDERS_0: OffsetSpec.latest()}, **more
+    ),
+    "delete_records": lambda admin, **more: admin.delete_records({ORDERS_0: -1}, **more),
     "nodes": lambda admin, **more: admin.nodes(**more),
 }
 REQUESTS: dict[str, type[Any]] = {
@@ -45,9 +87,25 @@ REQUESTS: dict[str, type[Any]] = {
     "describe_configs": DescribeConfigsRequest,
     "alter_configs": IncrementalAlterConfigsRequest,
     "describe_cluster": DescribeClusterRequest,
+    "list_groups": ListGroupsRequest,
+    "describe_groups": ConsumerGroupDescribeRequest,
+    "delete_groups": DeleteGroupsRequest,
+    "remove_members": LeaveGroupRequest,
+    "list_group_offsets": OffsetFetchRequest,
+    "alter_group_offsets": OffsetCommitRequest,
+    "delete_group_offsets": OffsetDeleteRequest,
+    "list_offsets": ListOffsetsRequest,
+    "delete_records": DeleteRecordsRequest,
 }
-CHANGES = ("create_topics", "delete_topics", "create_partitions", "alter_configs")
-QUESTIONS = ("describe_topics", "describe_configs", "describe_cluster")
+CHANGES = (
+    *("create_topics", "delete_topics", "create_partitions", "alter_configs"),
+    *("delete_groups", "remove_members", "alter_group_offsets", "delete_group_offsets"),
+    "delete_records",
+)
+QUESTIONS = (
+    *("describe_topics", "describe_configs", "describe_cluster"),
+    *("list_groups", "describe_groups", "list_group_offsets", "list_offsets"),
+)
 
 each_call = pytest.mark.parametrize("call", [pytest.param(CALLS[name], id=name) for name in CALLS])
 

@@ -41,6 +41,12 @@ from tests.net.admin_calls import (
     each_call,
     is_well,
 )
+from tests.net.admin_group_answers import (
+    describes_groups,
+    fetches_offsets,
+    lists_groups,
+    lists_offsets,
+)
 from tests.net.clusters import AT_ONCE, UNHURRIED, Scripted, admin_of, scripted
 from tests.net.server import Asked, Reaction, closes, falls_silent, resets, says
 from tests.net.test_cluster import refusing_port
@@ -73,6 +79,10 @@ def right_answer(call: str, script: Scripted) -> Reaction:
         "describe_topics": describes_topics,
         "describe_configs": describes_configs(),
         "describe_cluster": describes_cluster(script),
+        "list_groups": lists_groups("billing"),
+        "describe_groups": describes_groups(),
+        "list_group_offsets": fetches_offsets(),
+        "list_offsets": lists_offsets(),
     }
     return answers[call]
 

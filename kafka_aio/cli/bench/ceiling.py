@@ -174,18 +174,19 @@ async def read_lists(work: Work) -> None:
             for start in range(_FETCHES)
         ]
 
-        async def drain(run: Run, node: int, share: Sequence[int]) -> None:
+        async def drain(run: Run, node: int, share: list[int]) -> None:
             goes_on = True
-            while goes_on:
+            while goes_on and share:
                 asked = fetch(work, {each: offsets[each] for each in share})
                 answer = await cluster.send(node, asked, at_most=LAST_WITH_NAMES)
-                goes_on = run.has_read(advance(answer, offsets))
+                count, ended = advance(answer, offsets)
+                share[:] = [each for each in share if each not in ended]
+                goes_on = run.has_read(count)
 
         for run in work.runs():
             async with asyncio.TaskGroup() as group:
                 for node, share in shares:
-                    if share:
-                        group.create_task(drain(run, node, share))
+                    group.create_task(drain(run, node, share))
         work.check(offsets.values())
 
 
@@ -206,13 +207,16 @@ def fetch(work: Work, offsets: Mapping[int, int]) -> FetchRequest:
     return FetchRequest(max_wait_ms=_FETCH_MS, min_bytes=1, topics=topics)
 
 
-def advance(answer: FetchResponse, offsets: dict[int, int]) -> int:
-    """Set the offsets after what has come; how many records that were.
+def advance(answer: FetchResponse, offsets: dict[int, int]) -> tuple[int, set[int]]:
+    """Set the offsets after what has come.
+
+    Returns:
+        How many records that were, and the partitions that end there.
 
     Raises:
         BrokerError: A partition could not be read.
     """
-    count = 0
+    count, ended = 0, set()
     for topic in answer.responses:
         for partition in topic.partitions:
             if partition.error_code:
@@ -229,7 +233,9 @@ def advance(answer: FetchResponse, offsets: dict[int, int]) -> int:
                 offsets[partition.partition_index] = (
                     header.base_offset + header.last_offset_delta + 1
                 )
-    return count
+            if offsets[partition.partition_index] >= partition.high_watermark:
+                ended.add(partition.partition_index)
+    return count, ended
 
 
 async def _ask(cluster: Cluster, node: int, asked: ProduceRequest) -> ProduceResponse:

@@ -11,6 +11,8 @@ from time import perf_counter, thread_time
 from typing import Final
 
 _TICK: Final = 0.001
+_METHOD: Final = "_run"
+"""Through this asyncio's own loop calls everything."""
 
 
 class Ticker:
@@ -61,7 +63,7 @@ class Callbacks:
             self._begin()
 
     def _begin(self) -> None:
-        run, took = Handle._run, self.seconds.append  # type: ignore[attr-defined]  # of asyncio's own
+        run, took = Handle._run, self.seconds.append
 
         def watched(handle: Handle) -> None:
             began_at = thread_time()
@@ -69,8 +71,8 @@ class Callbacks:
             took(thread_time() - began_at)
 
         self._run = run
-        Handle._run = watched  # type: ignore[attr-defined]  # as above
+        setattr(Handle, _METHOD, watched)
 
     def ended(self) -> None:
         if self._run is not None:
-            Handle._run = self._run  # type: ignore[attr-defined]  # as above
+            setattr(Handle, _METHOD, self._run)

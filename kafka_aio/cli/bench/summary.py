@@ -213,7 +213,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 def _all_rounded(times: Times | None) -> dict[str, float] | None:
-    return times and {name: round(value, 6) for name, value in times.items()}
+    return {name: round(value, 6) for name, value in times.items()} if times else None
 
 
 def _medians(runs: Iterable[Times | None]) -> dict[str, float] | None:

@@ -155,10 +155,13 @@ async def read_each(work: Work, records: AsyncIterable[object]) -> None:
                 count, stop = 0, run.portion(CHUNK)
 
 
-def blocking_lists(work: Work, read: Callable[[], int]) -> None:
-    """`read_lists` for a client without a loop."""
+def blocking_lists(work: Work, read: Callable[[int], int]) -> None:
+    """`read_lists` for a client without a loop, which may wait until it has as many as asked for.
+
+    So it is not asked for more than there are.
+    """
     for run in work.runs():
-        while run.has_read(read()):
+        while run.has_read(read(run.portion(LIST))):
             pass
 
 

@@ -189,6 +189,7 @@ class _Exchange:
             near = self._near[partition]
             if self._racks.of(holder) in near:
                 continue  # others were exchanged for it meanwhile
+            # All that the search depends on: where many are alike, one search is enough.
             alike = (
                 *(self._racks.of(holder), self._may_have[holder], holder in self._have_nothing),
                 *(self._takers[partition.topic], near),
@@ -218,36 +219,39 @@ class _Exchange:
     ) -> list[tuple[TopicPartition, str]]:
         """Who gets what in an exchange that begins with this partition; nothing if none helps."""
         first = self._holder[partition]
-        waiting = {rack: dict.fromkeys(ids) for rack, ids in self._racks.members.items()}
-        del waiting[self._racks.of(first)][first]
         gets: dict[str, TopicPartition] = {}
-        line: deque[str] = deque()
-
-        def offer(rack: Rack, held: Held) -> None:
-            for taker in list(waiting[rack]):
-                gift = self._gift(held, taker)
-                if gift is not None:
-                    del waiting[rack][taker]
-                    gets[taker] = gift
-                    line.append(taker)
-
-        for rack in self._near[partition]:
-            offer(rack, {partition.topic: {partition: None}})
-        while line:
-            giver = line.popleft()
-            stocks = self._stocks[giver][: 1 if only_strange else 2]
-            last = self._last(stocks, first)
+        for giver in self._reached(partition, gets, only_strange=only_strange):
+            last = self._last(self._offered(giver, only_strange=only_strange), first)
             if last is not None:
                 circle = [(last, first)]
                 while giver != first:
                     circle.append((gets[giver], giver))
                     giver = self._holder[gets[giver]]
                 return circle
-            for stock in stocks:
-                for rack, held in stock.near.items():
-                    if waiting[rack]:
-                        offer(rack, held)
         return []
+
+    def _reached(
+        self, partition: TopicPartition, gets: dict[str, TopicPartition], *, only_strange: bool
+    ) -> Iterator[str]:
+        """Who can get something if others give, those first to whom it takes the fewest gifts."""
+        waiting = {rack: dict.fromkeys(ids) for rack, ids in self._racks.members.items()}
+        holder = self._holder[partition]
+        del waiting[self._racks.of(holder)][holder]
+        only_this: Held = {partition.topic: {partition: None}}
+        offers = deque((rack, only_this) for rack in self._near[partition])
+        while offers:
+            rack, held = offers.popleft()
+            for taker in list(waiting[rack]):
+                gift = self._gift(held, taker)
+                if gift is not None:
+                    del waiting[rack][taker]
+                    gets[taker] = gift
+                    yield taker
+                    for stock in self._offered(taker, only_strange=only_strange):
+                        offers.extend(stock.near.items())
+
+    def _offered(self, member_id: str, *, only_strange: bool) -> Sequence[_Stock]:
+        return self._stocks[member_id][: 1 if only_strange else 2]
 
     def _last(self, stocks: Sequence[_Stock], first: str) -> TopicPartition | None:
         """What the last giver has for the first: it is near to that one, or not to the giver."""

@@ -29,8 +29,8 @@ class _Topic:
     racks: Sequence[frozenset[str]]
     members: list[Member]
     """Those who want it, in the order in which they are served."""
-    left: list[int] = field(init=False)
-    """The partitions that nobody has yet."""
+    left: dict[int, None] = field(init=False)
+    """The partitions that nobody has yet; a dict, because each is looked up when it is given."""
     share: int = field(init=False)
     """What each member gets at least."""
     larger: int = field(init=False)
@@ -38,7 +38,7 @@ class _Topic:
     given: dict[str, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left = list(range(len(self.racks)))
+        self.left = dict.fromkeys(range(len(self.racks)))
         self.share, self.larger = divmod(len(self.racks), len(self.members))
         self.given = {member.id: [] for member in self.members}
 
@@ -66,8 +66,8 @@ class _Topic:
         given.extend(partitions)
         if len(given) > self.share:
             self.larger -= 1
-        taken = set(partitions)
-        self.left = [partition for partition in self.left if partition not in taken]
+        for partition in partitions:
+            del self.left[partition]
 
     def give_ranges(self, *, near: bool) -> None:
         """Serve one member after the other from what is left, or from what is near to it."""

@@ -25,7 +25,8 @@ Rules for whoever changes this:
 3. A place is lost in `_fall_out`, and nowhere else.
 4. While a step of the user's runs, nothing is joined. Heartbeats go on. They rest while a join or a
    sync is out: that waits at the coordinator, which knows meanwhile that we are there; a heartbeat
-   on the same connection would wait behind it.
+   on the same connection would wait behind it. What one that is out would say, the answer to the
+   join or the sync says too.
 5. Nothing is joined and nothing happens to the user unless records are asked for: anew, after an
    error was told, and after we left by ourselves because nobody asked for too long.
 """
@@ -206,10 +207,10 @@ class ClassicMember:
         steps: list[Step | None] = []
         if now >= self._overdue_at:
             steps.append(self._give_place_up())
-        if now >= self._heartbeat_at:
-            steps.append(self._send_heartbeat(now))
         if now >= self._advance_at:
             steps.append(self._advance(now))
+        if now >= self._heartbeat_at:
+            steps.append(self._send_heartbeat(now))
         told, self._tells = self._tells, []
         return [*told, *(each for each in steps if each is not None)]
 
@@ -325,7 +326,7 @@ class ClassicMember:
         self._phase = _Phase.JOINING
         self._joined_for = self._wanted
         self._again = None
-        self._heartbeats.stop()  # what one that is out will say, the answer to the join says too
+        self._heartbeats.forget()
         return Send(request, timeout=self._requests.rebalance_timeout + _JOIN_LAPSE)
 
     def _joined(self, answer: JoinGroupResponse, now: float) -> None:
@@ -363,6 +364,7 @@ class ClassicMember:
 
     def _sync(self) -> Step:
         self._call = self._requests.sync(self._place, self._assignor.name, self._shares)
+        self._heartbeats.forget()
         return Send(self._call)
 
     def _synced(self, answer: SyncGroupResponse, now: float, jitter: float) -> None:
@@ -404,8 +406,8 @@ class ClassicMember:
     def _refused(self, error: KafkaError, now: float, jitter: float) -> None:
         """To join or to sync has failed: join again, at once or later."""
         self._must_join_after(error)
-        if self._is_thrown_out(error) or isinstance(error, RebalanceInProgress):
-            self._rest(now, jitter, first=0.0)
+        if self._falls_out_by(error) or isinstance(error, RebalanceInProgress):
+            self._rest(now, jitter, spares_first=True)
         elif may_pass(error):
             self._rest(now, jitter)
         else:
@@ -431,7 +433,7 @@ class ClassicMember:
 
     def _unheard(self, error: KafkaError, now: float, jitter: float) -> None:
         """A heartbeat has failed."""
-        if self._is_thrown_out(error):
+        if self._falls_out_by(error):
             return
         if may_pass(error):
             self._heartbeats.failed(now=now, jitter=jitter)
@@ -439,8 +441,8 @@ class ClassicMember:
             self._heartbeats.ended()
             self._tells.append(Tell(error))
 
-    def _is_thrown_out(self, error: KafkaError) -> bool:
-        """Whether the error says that our place is gone: then it is, from here on."""
+    def _falls_out_by(self, error: KafkaError) -> bool:
+        """Fall out of the group if the error says that our place is gone; whether it does."""
         if not isinstance(error, (IllegalGeneration, UnknownMemberId, FencedInstanceId)):
             return False
         still_known = self._place.member_id if isinstance(error, IllegalGeneration) else ""
@@ -471,10 +473,9 @@ class ClassicMember:
         self._phase = _Phase.UNJOINED
         self._reason = f"the rebalance failed: {type(error).__name__}"
 
-    def _rest(self, now: float, jitter: float, *, first: float | None = None) -> None:
-        """Pause before the next join: longer with each failure."""
-        pause = self._backoff.delay(self._failures, jitter=jitter)
-        if first is not None and self._failures == 0:
-            pause = first
+    def _rest(self, now: float, jitter: float, *, spares_first: bool = False) -> None:
+        """Pause before the next join: longer with each failure; the first may go without."""
+        is_spared = spares_first and self._failures == 0
+        pause = 0.0 if is_spared else self._backoff.delay(self._failures, jitter=jitter)
         self._failures += 1
         self._rests_until = now + pause

@@ -39,10 +39,14 @@ class Heartbeats:
         self._next = now + self._interval
 
     def stop(self) -> None:
-        """Send none. What is answered to the one that is out changes nothing."""
-        self.out = None
+        """Send none."""
+        self.forget()
         self._next = math.inf
         self._failures = 0
+
+    def forget(self) -> None:
+        """What is answered to the one that is out changes nothing."""
+        self.out = None
 
     def sent(self, request: Request[Any], *, now: float) -> None:
         """This one goes out."""

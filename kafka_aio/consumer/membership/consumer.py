@@ -186,7 +186,7 @@ class ConsumerMember:
     @property
     def deadline(self) -> float:
         """As `Membership` says. What can be begun at once is due before all time."""
-        if self._errors or self._can_join:
+        if self._errors or self._can_begin_step or self._can_join:
             return _AT_ONCE
         return min(self._due_at, self._stale_at)
 
@@ -218,7 +218,6 @@ class ConsumerMember:
     def _go_stale(self) -> None:
         self._phase = _Phase.LEAVING if self._is_known else _Phase.STALE
         self._asked_at = None
-        self._failures = 0
         self._end_membership()
 
     @property

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from benchmarks.produce import CASES, Case, Found, Goal, verdict, verdicts
+import pytest
+
+from benchmarks import consume, produce
+from benchmarks.cases import IDLE, Case, Found, Goal, Limit, verdict, verdicts
 from kafka_aio.cli.bench.clients import CEILING, OURS, Client
 from kafka_aio.cli.bench.plan import Workload
 from kafka_aio.cli.bench.summary import Summary
@@ -18,7 +21,7 @@ def row_of(*found: Summary) -> Found:
     return {"row": {each.client.name: each for each in found}}
 
 
-def case(*goals: Goal) -> Case:
+def case(*goals: Goal | Limit) -> Case:
     return Case("row", Workload(), (), goals)
 
 
@@ -89,11 +92,59 @@ def test_without_a_figure_there_is_no_verdict() -> None:
     assert unknown == ["row, records/s: confluent-kafka"]
 
 
-def test_every_goal_is_about_somebody_who_takes_part() -> None:
-    taking_part = {each.name: {OURS.name, *each.peers} for each in CASES}
+def test_a_limit_is_held_if_our_figure_is_below_it() -> None:
+    longest, p99 = Limit(10, "callback"), Limit(3, "callback p99")
+    callbacks = {"p50": 0.0001, "p99": 0.004, "p999": 0.005, "longest": 0.008}
+    ours = Summary(client=OURS, repetitions=1, rate=1, cpu=1, callbacks=callbacks)
+    held, broken = (verdict(case(limit), limit, row_of(ours)) for limit in (longest, p99))
 
-    assert len(taking_part) == len(CASES) == 10
-    for each in CASES:
-        assert each.goals
+    assert held is not None
+    assert (held.ours, held.peer, held.reached) == (8.0, 10, True)
+    assert held.unit == "ms, longest callback"
+    assert broken is not None
+    assert (broken.ours, broken.reached) == (4.0, False)
+
+
+def test_a_limit_without_a_figure_is_unknown() -> None:
+    rows, unknown = verdicts([case(Limit(10, "callback"))], row_of(summary(OURS.name, 1, 1)))
+
+    assert rows == []
+    assert unknown == ["row, ms, longest callback"]
+
+
+def test_a_ticker_is_stated_beside_the_one_of_an_idle_process() -> None:
+    stated = Goal(0, (IDLE.name,), "tick p99")
+    ours, idle = (
+        Summary(client=client, repetitions=1, ticks={"p99": late})
+        for client, late in ((OURS, 0.004), (IDLE, 0.002))
+    )
+    row = verdict(case(stated), stated, row_of(ours, idle))
+
+    assert row is not None
+    assert (row.ours, row.peer, row.reached) == (4.0, 2.0, True)
+
+
+def test_who_reads_is_not_excused_by_the_broker() -> None:
+    goal = Goal(4, (PEER,))
+    reading = Case("row", Workload(kind="consume", path="lists"), (), (goal,), note="why")
+    ours, peer = summary(OURS.name, 250, 0.5), summary(PEER, 100, 3.0)
+    row = verdict(reading, goal, row_of(ours, peer, summary(CEILING.name, 300, 0.1)))
+
+    assert row is not None
+    assert (row.unit, row.reached, row.note) == ("records/s", False, "why")
+
+
+@pytest.mark.parametrize(
+    ("cases", "count", "without_goals"), [(produce.CASES, 10, 0), (consume.CASES, 11, 2)]
+)
+def test_every_goal_is_about_somebody_who_takes_part(
+    cases: tuple[Case, ...], count: int, without_goals: int
+) -> None:
+    taking_part = {each.name: {OURS.name, *each.peers} for each in cases}
+
+    assert len(taking_part) == len(cases) == count
+    assert sum(not each.goals for each in cases) == without_goals
+    for each in cases:
         for goal in each.goals:
-            assert set(goal.than) <= taking_part[goal.row or each.name]
+            if isinstance(goal, Goal):
+                assert set(goal.than) <= taking_part[goal.row or each.name]

@@ -153,7 +153,11 @@ def check_stickiness(group: Group, before: Assignment) -> None:
         member_id: [each for each in mine if each.topic in group.subscribed.get(member_id, ())]
         for member_id, mine in before.items()
     }
+    check_circles(moves(still, group.owned))
+
+
+def check_circles(moves: Iterable[tuple[str, str]]) -> None:
     graph: dict[str, set[str]] = {}
-    for giver, taker in moves(still, group.owned):
+    for giver, taker in moves:
         graph.setdefault(taker, set()).add(giver)
     TopologicalSorter(graph).prepare()  # raises CycleError

@@ -90,6 +90,7 @@ class Played:
         assignors: Sequence[Assignor] = EAGER,
         *,
         topics: Iterable[str] = ("a",),
+        asks: bool = True,
         backoff: Backoff | None = None,
         **options: Any,
     ) -> None:
@@ -105,7 +106,8 @@ class Played:
         )
         self.protocol = assignors[0].name
         self.wants(*topics)
-        self.asks()
+        if asks:
+            self.asks()
 
     @property
     def membership(self) -> Membership:

@@ -62,11 +62,11 @@ def test_it_joins_once_topics_are_wanted_and_records_asked_for() -> None:
 
 
 def test_it_does_not_join_before_records_are_asked_for() -> None:
-    played = Played()
-    played.member.leave("begin anew")
-    played.wants("a")
+    played = Played(asks=False)
 
     assert (played.steps(), played.member.deadline, played.member.state) == ([], inf, "out")
+    played.asks()
+    assert played.sent(JoinGroupRequest).member_id == ""
 
 
 def test_what_it_says_when_it_joins() -> None:

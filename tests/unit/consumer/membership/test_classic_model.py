@@ -228,6 +228,8 @@ class Lives(RuleBasedStateMachine):
     def _begin(self, step: Step) -> None:
         if isinstance(step, Send):
             self.calls.append(step.request)
+            if isinstance(step.request, JoinGroupRequest | SyncGroupRequest):
+                self._forget_heartbeat()
             if isinstance(step.request, JoinGroupRequest):
                 self._check_join(step.request)
         elif isinstance(step, ShareOut):
@@ -238,9 +240,13 @@ class Lives(RuleBasedStateMachine):
             self.running.append(step)
             assert isinstance(step, Lose) == (self.member.generation < 0)
 
+    def _forget_heartbeat(self) -> None:
+        for each in [*self.calls]:
+            if isinstance(each, HeartbeatRequest):
+                self.calls.remove(each)
+                self.forgotten.append(each)
+
     def _check_join(self, request: JoinGroupRequest) -> None:
-        # A heartbeat that is out is forgotten: the answer to the join says more.
-        self.calls = [each for each in self.calls if not isinstance(each, HeartbeatRequest)]
         subscription = told(request)
         assert not self.running
         assert set(subscription.owned) == self.member.owned
@@ -276,6 +282,7 @@ class Lives(RuleBasedStateMachine):
         if not hasattr(self, "member"):
             return
         self.subscribe({"a"})
+        self.rejoin()
         for _ in range(ENOUGH_TURNS):
             self.ask()
             for request in [*self.calls]:

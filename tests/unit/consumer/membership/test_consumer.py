@@ -341,6 +341,52 @@ def test_the_late_end_of_an_abandoned_reconciliation_leads_to_nothing(
     assert it.heartbeat().member_epoch == 0
 
 
+def test_a_first_assignment_that_is_late_is_lost_too() -> None:
+    it = Coordinated("t")
+    it.join(target=T01)
+    step = it.only(Assign)
+    it.heartbeat(after=INTERVAL)
+    it.refuse(UnknownMemberId())
+
+    assert it.poll() == []
+
+    it.done(step)
+
+    assert it.only(Lose).partitions == partitions(t=[0, 1])
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_who_joins_again_is_told_an_empty_target_again(is_late: bool) -> None:
+    it = Coordinated("t")
+    it.join(target={})
+    step = it.only(Assign)
+    if not is_late:
+        it.done(step)
+    it.poll(after=INTERVAL)
+    it.refuse(FencedMemberEpoch())
+    if is_late:
+        it.done(step)
+    it.heartbeat()
+
+    it.hear(2, {})
+
+    assert it.only(Assign).partitions == ()
+
+
+def test_who_is_fenced_after_failures_joins_without_a_pause() -> None:
+    it = Coordinated("t")
+    it.settle()
+    it.heartbeat(after=INTERVAL)
+    it.fail()
+    it.heartbeat(after=1.0)
+
+    it.refuse(UnknownMemberId())
+
+    assert it.heartbeat().member_epoch == 0
+    it.fail()
+    assert it.member.deadline == it.now + 0.1
+
+
 FATAL = [
     UnreleasedInstanceId(),
     FencedInstanceId(),
@@ -378,6 +424,7 @@ def test_after_an_error_that_lasts_who_asks_again_joins_again_after_a_pause() ->
     it.ask()
     it.heartbeat()
     it.refuse(GroupAuthorizationFailed())
+    assert it.member.deadline <= it.now
     it.only(Tell)
 
     it.ask()
@@ -395,14 +442,14 @@ def test_another_subscription_after_an_error_that_lasts_is_tried_without_a_pause
     it.only(Tell)
 
     it.subscribe(regex="t.*")
-    before = it.poll(after=INTERVAL)
+    before = it.poll()
     it.ask()
 
     assert before == []
     assert it.heartbeat().subscribed_topic_regex == "t.*"
 
 
-def test_a_topic_that_is_forbidden_is_told_once_for_each_time_records_are_asked_for() -> None:
+def test_a_topic_that_is_forbidden_is_told_once_until_the_user_acts() -> None:
     it = Coordinated("t")
     it.settle(target=T01)
     told = []
@@ -410,15 +457,16 @@ def test_a_topic_that_is_forbidden_is_told_once_for_each_time_records_are_asked_
         it.poll(after=INTERVAL)
         it.refuse(TopicAuthorizationFailed())
         told.append([type(each) for each in it.poll()])
-    it.ask()
-    it.poll(after=1.0)
-    it.refuse(TopicAuthorizationFailed())
-    told.append([type(each) for each in it.poll()])
+    for news in (it.ask, lambda: it.subscribe("u")):
+        news()
+        it.poll(after=1.0)
+        it.refuse(TopicAuthorizationFailed())
+        told.append([type(each) for each in it.poll()])
 
-    assert told == [[Tell], [], [], [Tell]]
+    assert told == [[Tell], [], [], [Tell], [Tell]]
     assert it.member.generation == 1
     assert it.member.owned == set(partitions(t=[0, 1]))
-    assert it.heartbeat(after=1.0).subscribed_topic_names == ["t"]
+    assert it.heartbeat(after=1.0).subscribed_topic_names == ["u"]
 
 
 @pytest.mark.parametrize(
@@ -510,8 +558,12 @@ def test_a_stale_member_leaves_when_its_heartbeat_is_back_and_does_not_heed_it()
 
     it.hear(7, T01)
 
+    it.ask()
     assert it.heartbeat().member_epoch == -1
     assert it.member.generation == -1
+    assert it.member.deadline == inf
+    it.hear(-1)
+    assert it.heartbeat().member_epoch == 0
 
 
 def test_a_leave_that_fails_is_not_sent_again() -> None:
@@ -623,6 +675,30 @@ def test_who_tried_to_join_leaves_as_it_may_be_a_member() -> None:
 
     assert request is not None
     assert (request.member_epoch, request.member_id) == (-1, "m")
+
+
+def test_who_has_left_need_not_leave_again() -> None:
+    it = Coordinated("t")
+    it.settle()
+
+    assert it.member.leave("unsubscribed") is not None
+    it.subscribe("t")
+    assert (it.poll(), it.member.deadline) == ([], inf)
+    assert it.member.leave("closed") is None
+
+
+def test_who_has_left_joins_again_when_records_are_asked_for() -> None:
+    it = Coordinated("v")
+    it.join(target={"v": [0]})
+    it.poll(after=INTERVAL)
+    it.refuse(GroupAuthorizationFailed())
+
+    it.member.leave("unsubscribed")
+    it.subscribe("t")
+
+    assert (it.poll(), it.member.unresolved) == ([], frozenset())
+    it.ask()
+    assert it.heartbeat().member_epoch == 0
 
 
 def test_what_comes_after_the_leave_changes_nothing() -> None:

@@ -48,7 +48,11 @@ def test_names_that_the_metadata_forgets_are_kept_as_long_as_they_are_needed() -
     assert (revoke.partitions, assign.partitions) == (partitions(u=[0]), partitions(t=[0, 1]))
     assert not it.unresolved
 
+    it.aim_at(frozenset())
     it.aim_at(frozenset({(OLD, 0)}))
+
+    assert not it.unresolved
+
     it.aim_at(frozenset({(U, 0)}))
 
     assert it.unresolved == {U}
