@@ -12,7 +12,6 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -21,7 +20,7 @@ from kafka_aio.admin.outcome import Outcome, is_worth_another
 from kafka_aio.admin.routes import Route
 from kafka_aio.backoff import Backoff
 from kafka_aio.config import AdminConfig
-from kafka_aio.errors import KafkaError, for_code
+from kafka_aio.errors import KafkaError, for_code, fresh
 from kafka_aio.net.clock import seconds
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.protocol.schema import Request
@@ -154,7 +153,7 @@ class Calls:
         for call, result in zip(calls, results, strict=True):
             if isinstance(result, KafkaError):
                 failures.append(result)
-                found.update((item, copy(result)) for item in call.items)
+                found.update((item, fresh(result)) for item in call.items)
             elif isinstance(result, BaseException):
                 raise result
             else:

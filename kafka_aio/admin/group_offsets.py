@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from typing import Final, TypeAlias
 
 from kafka_aio.admin.groups import place
@@ -15,6 +14,7 @@ from kafka_aio.errors import (
     UnknownMemberId,
     UnstableOffsetCommit,
     for_code,
+    fresh,
 )
 from kafka_aio.protocol.messages.offsets import (
     OffsetCommitRequest,
@@ -157,7 +157,7 @@ def deleted(
 ) -> dict[TopicPartition, KafkaError | None]:
     if response.error_code:
         error = for_code(response.error_code, where=place(group))
-        return {partition: copy(error) for partition in asked}
+        return {partition: fresh(error) for partition in asked}
     return {
         (partition := TopicPartition(topic.name, each.partition_index)): (
             for_code(each.error_code, where=f"{place(group)}, {partition}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from typing import Final
 
 from kafka_aio.admin.group_values import (
@@ -22,6 +21,7 @@ from kafka_aio.errors import (
     ProtocolError,
     UnsupportedVersion,
     for_code,
+    fresh,
 )
 from kafka_aio.protocol.member_data import Assigned
 from kafka_aio.protocol.messages import consumer_group as consumer
@@ -230,7 +230,7 @@ def removed(
 ) -> dict[Departure, KafkaError | None]:
     if response.error_code:
         error = for_code(response.error_code, where=place(group))
-        return {member: copy(error) for member in asked}
+        return {member: fresh(error) for member in asked}
     return {
         departure: _error(member.error_code, f"{place(group)}, member {str(departure)!r}")
         for member in response.members

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from typing import Final, Generic, TypeVar
 
 from kafka_aio.errors import (
@@ -18,6 +17,7 @@ from kafka_aio.errors import (
     RebootstrapRequired,
     RequestTimedOut,
     ThrottlingQuotaExceeded,
+    fresh,
 )
 
 K = TypeVar("K")
@@ -141,7 +141,7 @@ class Outcome(Generic[K, V]):
         """
         if self._failures and not self._answers:
             raise next(iter(self._failures.values()))
-        told = {item: copy(error) for item, error in self._failures.items()}
+        told = {item: fresh(error) for item, error in self._failures.items()}
         return {item: told[item] if item in told else self._answers[item] for item in self._items}
 
     def _take(self, item: K, answer: V | KafkaError) -> None:

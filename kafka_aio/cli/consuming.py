@@ -252,7 +252,7 @@ class Work:
 
     async def end(self, *, commits: bool) -> None:
         """Have the group know what was written, and say what came of it."""
-        terminal.show("")
+        self._clear()
         try:
             # The consumer commits by itself what was handed over before the latest request for
             # records; this is for the rest, if it was written.
@@ -268,6 +268,10 @@ class Work:
         topic, *others = self._wanted.topics
         where = f"{1 + len(others)} topics" if others else topic
         terminal.say("info", f"{records} from {where} in {seconds:.1f} s")
+
+    def _clear(self) -> None:
+        if not terminal.has_output():
+            terminal.show("")
 
     def _show(self) -> None:
         now = self._loop.time()

@@ -80,6 +80,8 @@ class Chunk:
     aborted: list[AbortedTransaction] | None
     frame: _Frame = field(repr=False)
     is_taken: bool = False
+    is_partly_read: bool = False
+    """It was put back, with `begin` further on: there may be nothing left of it."""
 
     def is_of_now(self, partitions: Partitions) -> bool:
         """Whether its partition is still the one it was asked for."""
@@ -171,6 +173,7 @@ class Buffer:
             return
         del self._taken[chunk.partition]
         chunk.is_taken = False
+        chunk.is_partly_read = chunk.is_partly_read or position > chunk.begin
         chunk.begin = position
         self._queues.setdefault(chunk.partition, deque()).appendleft(chunk)
 

@@ -60,6 +60,7 @@ _OUT: Final = (IllegalGeneration, UnknownMemberId, StaleMemberEpoch, FencedMembe
 _OF_GROUP: Final = (*_OUT, RebalanceInProgress, FencedInstanceId)
 _COMMIT_FAILED: Final = (*_OF_GROUP, CommitFailed)
 _AS_MEMBER: Final = (StaleMemberEpoch, UnknownMemberId)
+_PASSING: Final = (StaleMemberEpoch, IllegalGeneration, RebalanceInProgress)
 _NAMED: Final = 3
 """As many partitions are named in a text."""
 
@@ -329,7 +330,7 @@ def _not_mentioned(partition: TopicPartition, api: str) -> ProtocolError:
 def _refused(
     answer: Answer, partition: TopicPartition, code: int, *, as_member: bool = False
 ) -> None:
-    """An error of one partition. A newer epoch comes with a heartbeat: then it is tried again.
+    """An error of one partition. A rebalance ends, and a newer epoch comes: then it is tried again.
 
     Args:
         answer: Where to put it.
@@ -338,7 +339,7 @@ def _refused(
         as_member: Whether one who is not known may be so soon: it joins again.
     """
     error = for_code(code, where=str(partition))
-    waits = isinstance(error, _AS_MEMBER if as_member else StaleMemberEpoch)
+    waits = isinstance(error, _AS_MEMBER if as_member else _PASSING)
     (answer.again if waits or is_worth_it(error) else answer.failed)[partition] = error
 
 

@@ -14,7 +14,7 @@ import logging
 import random
 from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.commit_queue import CommitQueue, Entry
@@ -39,6 +39,7 @@ from kafka_aio.consumer.commits import (
 from kafka_aio.consumer.user_code import UserCode
 from kafka_aio.errors import (
     CommitFailed,
+    IllegalGeneration,
     KafkaError,
     StaleMemberEpoch,
     StateError,
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
 
 Callback: TypeAlias = Callable[[dict[TopicPartition, OffsetAndMetadata], KafkaError | None], Any]
 """Is told what was to be committed, and why it was not: None if it was. Plain or `async def`."""
+
+_OLD: Final = (StaleMemberEpoch, IllegalGeneration)
+"""Refusals of who we were: a newer generation may have come meanwhile."""
 
 logger = logging.getLogger(__name__)
 
@@ -159,6 +163,7 @@ class Committer:
             max(config.retry_backoff_ms, 10) / 1000, max(config.retry_backoff_max_ms, 10) / 1000
         )
         self._queue: CommitQueue[Commit] = CommitQueue(self._backoff)
+        self._refused: Identity | None = None  # who we were when a generation was
         self._form = FetchForm.GROUPS
         self._rng: random.Random = clock.rng()
         self._loop = asyncio.get_running_loop()
@@ -263,11 +268,25 @@ class Committer:
         else:
             answer = await self._committed(offsets, identity)
         self._look_again(answer)
+        self._give_up_twice_refused(answer, identity)
         self._queue.answered(answer, now=self._loop.time(), jitter=self._rng.uniform(-1, 1))
-        is_stale = any(isinstance(error, StaleMemberEpoch) for error in answer.again.values())
+        is_stale = any(isinstance(error, _OLD) for error in answer.again.values())
         if is_stale and self.identity() != identity:
             self._queue.retry_now()
         self._wakeup.set()
+
+    def _give_up_twice_refused(self, answer: Answer, identity: Identity | None) -> None:
+        """A generation that is refused twice has ended without us.
+
+        Once may be by chance: 1. the commit is sent, 2. all members have joined again, we too, 3. it
+        is refused, 4. the answer to our join comes, on another connection.
+        """
+        old = [
+            name for name, error in answer.again.items() if isinstance(error, IllegalGeneration)
+        ]
+        if old and identity == self._refused:
+            answer.failed.update({name: answer.again.pop(name) for name in old})
+        self._refused = identity if old else None
 
     async def _committed(self, offsets: Offsets, identity: Identity) -> Answer:
         topic_id = self._cluster.metadata.topic_id

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer.offset_calls import OffsetCalls
 from kafka_aio.consumer.ranges import RangeRead
+from kafka_aio.consumer.reader import Batches
 from kafka_aio.consumer.record import ReadRecord
 from kafka_aio.consumer.subscription import Wanted, checked_partition
 from kafka_aio.consumer.values import ConsumerHealth, ConsumerStatistics
@@ -242,18 +243,20 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
         Raises:
             StateError: Nothing is subscribed to, another task reads, or the consumer is not open.
+            TypeError, ValueError: These are no seconds, or no number of records.
             CorruptRecord, DeserializationError: The next record of a partition cannot be read: seek
                 past it, or again to it. The other partitions go on.
             KafkaError: What has gone wrong in the background.
         """
         self._check()
         most = self._config.max_poll_records if max_records is None else max_records
-        if most < 1:
-            raise ValueError(f"max_records is 1 or more, not {max_records!r}")
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+            kind = ValueError if type(most) is int else TypeError
+            raise kind(f"max_records is an int of 1 or more, not {max_records!r}")
         until = self._parts.loop.time() + seconds(timeout, inf)
         return await self._parts.reader.poll(most, until=until)
 
-    async def batches(self) -> AsyncIterator[FetchedBatch]:
+    def batches(self) -> AsyncIterator[FetchedBatch]:
         """The records as they were fetched, many at a time, without a Python object for each.
 
             async for batch in consumer.batches():
@@ -263,10 +266,7 @@ class Consumer(OffsetCalls, Generic[K, V]):
         interceptors do not see these.
         """
         self._check()
-        while True:
-            batch = await self._parts.reader.next_batch()
-            assert batch is not None
-            yield batch
+        return Batches(self._parts.reader)
 
     def read_range(self, partition: TopicPartition, start: int, end: int) -> RangeRead:
         """The records of a partition from offset `start` up to, and without, `end`.
@@ -278,12 +278,14 @@ class Consumer(OffsetCalls, Generic[K, V]):
             Batches, for `async for`; it ends exactly at `end`.
 
         Raises:
-            ValueError: These are no offsets.
+            TypeError, ValueError: These are no offsets.
             OffsetOutOfRange: When it is read: the log begins later, or ends earlier.
         """
         self._check()
         name = checked_partition(partition)
         for each in (start, end):
+            if isinstance(each, bool) or not isinstance(each, int):
+                raise TypeError(f"{name}: an offset is an int, not {each!r}")
             if each < 0:
                 raise ValueError(f"{name}: an offset is 0 or more, not {each!r}")
         if end < start:

@@ -52,6 +52,7 @@ from kafka_aio.net import clock, coordinators
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.coordinators import CoordinatorKind
 from kafka_aio.net.tasks import Running, Tasks, Wakeup
+from kafka_aio.protocol.messages.groups import JoinGroupRequest
 from kafka_aio.protocol.schema import Request
 from kafka_aio.types import ConsumerGroupMetadata, TopicPartition
 
@@ -129,7 +130,7 @@ class Coordinator:
         self._serving: Running | None = None  # a step of the user's
         self._caller: asyncio.Task[Any] | None = None  # who runs code of the user's
         self._leaves = 0
-        self._put_off: list[OfUser] = []  # steps that came while we leave
+        self._put_off: list[OfUser] = []  # steps that came or ended while we leave
         self._leave_lock = asyncio.Lock()
         self._auto: AutoCommitter | None = None
         if committer is not None:
@@ -225,6 +226,8 @@ class Coordinator:
 
     def _begin(self, step: Step) -> None:
         match step:
+            case Send(request=JoinGroupRequest()) if self._leaves:
+                pass  # it would end the generation in which we commit
             case Send():
                 name = type(step.request).__name__
                 self._tasks.spawn(partial(self._send, step), name=name)
@@ -291,8 +294,11 @@ class Coordinator:
             if error is not None:
                 self._handover.tell(error)
         finally:
-            self._membership.done(step, now=self._loop.time())
             self._serving = None
+            if self._leaves:
+                self._put_off.append(step)
+            else:
+                self._membership.done(step, now=self._loop.time())
             self.wake()
 
     async def _carried_out(self, step: OfUser) -> UserCodeError | None:
@@ -396,9 +402,9 @@ class Coordinator:
                 return error
         finally:
             self._leaves -= 1
-            for step in self._put_off:
+            put_off, self._put_off = self._put_off, []
+            for step in put_off:
                 self._membership.done(step, now=self._loop.time())
-            self._put_off.clear()
             self._follow_topics()
             self.wake()
 

@@ -112,17 +112,21 @@ class Fetcher:
     async def run(self) -> None:
         try:
             while True:
-                now = self._loop.time()
-                self.see_leaders()
-                plan = self.fetches.plan(self._subscription.partitions, self._nodes(now), now=now)
-                for fetch in plan.fetches:
-                    self._begin(fetch)
-                resting = min(self._rests.values(), default=inf)
-                await self._wakeup.wait(until=min(plan.next_at, resting))
+                await self._wakeup.wait(until=self._turn(self._loop.time()))
         finally:
             self._receiver.wake()  # who waits for records looks whether the client has failed
             with anyio.move_on_after(SESSIONS_END, shield=True):
                 await self._end_sessions()
+
+    def _turn(self, now: float) -> float:
+        """Send what can be sent; when to look again."""
+        if self._tasks.is_closed:
+            return inf  # nothing can be begun, and we are cancelled next
+        self.see_leaders()
+        plan = self.fetches.plan(self._subscription.partitions, self._nodes(now), now=now)
+        for fetch in plan.fetches:
+            self._begin(fetch)
+        return min([plan.next_at, *self._rests.values()])
 
     def see_leaders(self) -> None:
         """Take the leaders of what is assigned from the metadata, if either has changed."""

@@ -126,6 +126,11 @@ class Fetches:
         """How many requests are not answered."""
         return len(self._out)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether more than half of the bytes are held, or asked for."""
+        return (self.buffer.held + self._reserved) * 2 > self._limit
+
     # Requests go out.
 
     def plan(self, partitions: Partitions, nodes: Container[int], *, now: float) -> Plan:
@@ -201,7 +206,7 @@ class Fetches:
         buffer = self.buffer
         stuck = {name: buffer.queued(name) for name in buffer if not partitions[name].is_fetchable}
         kept = sum(stuck.values())
-        if (buffer.held + self._reserved) * 2 > self._limit:
+        if self.is_short:
             while kept * 2 > self._limit:
                 largest = max(stuck, key=stuck.__getitem__)
                 dropped = buffer.drop_last(largest)

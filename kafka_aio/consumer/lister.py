@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafka_aio.backoff import Backoff
-from kafka_aio.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition
+from kafka_aio.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnknownTopicOrPartition,
+)
 from kafka_aio.listing import Listed, list_requests, not_listed, read_listed
 from kafka_aio.metadata import Metadata
 from kafka_aio.net import clock
@@ -25,8 +30,11 @@ _TOPICS_WAIT: Final = 1.0
 class Lister:
     """What calls of the API ask of logs."""
 
-    def __init__(self, cluster: Cluster, tasks: Tasks, retry: Backoff) -> None:
+    def __init__(
+        self, cluster: Cluster, tasks: Tasks, retry: Backoff, *, request_timeout: float
+    ) -> None:
         self._cluster = cluster
+        self._request_timeout = request_timeout
         self._tasks = tasks
         self._retry = retry
         self._rng: random.Random = clock.rng()
@@ -35,10 +43,12 @@ class Lister:
     def __repr__(self) -> str:
         return f"<Lister on {self._cluster!r}>"
 
-    async def ask(self, node: int, request: ListOffsetsRequest) -> Listed:
+    async def ask(
+        self, node: int, request: ListOffsetsRequest, *, timeout: float | None = None
+    ) -> Listed:
         """What a node says; failures too."""
         try:
-            response = await self._cluster.send(node, request)
+            response = await self._cluster.send(node, request, timeout=timeout)
         except KafkaError as error:
             return not_listed(request, error)
         return read_listed(request, response)
@@ -109,29 +119,38 @@ class Lister:
         self, times: Mapping[TopicPartition, int], *, read_committed: bool, until: float
     ) -> Listed:
         """Ask all nodes once."""
-        await self._know_topics({name.topic for name in times}, until)
+        unknown = await self._know_topics({name.topic for name in times}, until)
+        timeout = min(max(until - self._loop.time(), 0.0), self._request_timeout)
         requests, leaderless = list_requests(
             times,
             self._cluster.metadata.leader,
             read_committed=read_committed,
-            timeout=max(until - self._loop.time(), 0.0),
+            timeout=timeout,
         )
-        listed = Listed(again={name: self._why_leaderless(name) for name in leaderless})
-        for each in await asyncio.gather(*(self.ask(*each) for each in requests.items())):
+        listed = Listed(again={name: self._why_leaderless(name, unknown) for name in leaderless})
+        asking = (self.ask(*each, timeout=timeout) for each in requests.items())
+        for each in await asyncio.gather(*asking):
             listed.found |= each.found
             listed.again |= each.again
             listed.failed |= each.failed
         return listed
 
-    async def _know_topics(self, topics: set[str], until: float) -> None:
+    async def _know_topics(self, topics: set[str], until: float) -> KafkaError | None:
+        """Ask for those that are not known, for a while; why nobody has answered."""
         unknown = [name for name in topics if self._cluster.metadata.partition_count(name) is None]
         left = until - self._loop.time()
         if unknown and left > 0:
-            await self._cluster.refresh(sorted(unknown), timeout=min(left, _TOPICS_WAIT))
+            try:
+                await self._cluster.refresh(sorted(unknown), timeout=min(left, _TOPICS_WAIT))
+            except (KafkaConnectionError, KafkaTimeoutError) as error:
+                return error
+        return None
 
-    def _why_leaderless(self, name: TopicPartition) -> KafkaError:
+    def _why_leaderless(self, name: TopicPartition, unknown: KafkaError | None) -> KafkaError:
         count = self._cluster.metadata.partition_count(name.topic)
         if count is None:
+            if unknown is not None:
+                return unknown
             return UnknownTopicOrPartition(where=f"topic {name.topic!r}")
         if name.partition >= count:
             told = f"the topic has partitions 0 to {count - 1}"

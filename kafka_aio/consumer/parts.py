@@ -54,7 +54,9 @@ class Parts:
             max_inflated=config.max_decompressed_batch_bytes,
             read_committed=config.isolation_level == "read_committed",
         )
-        self.lister = Lister(self.cluster, tasks, retry)
+        self.lister = Lister(
+            self.cluster, tasks, retry, request_timeout=config.request_timeout_ms / 1000
+        )
         self.fetcher = Fetcher(self.cluster, tasks, subscription, self.handover, config)
         self.positioner = Positioner(
             self.cluster,

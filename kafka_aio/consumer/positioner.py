@@ -79,10 +79,12 @@ class Positioner:
 
     async def run(self) -> None:
         while True:
-            now = self._loop.time()
-            self._begin()
-            self._reset(now)
-            self._check(now)
+            if not self._tasks.is_closed:  # else nothing can be begun, and we are cancelled next
+                now = self._loop.time()
+                self._begin()
+                self._reset(now)
+                self._check(now)
+                self._settle_known()
             await self._wakeup.wait(until=offsets.next_plan_at(self._subscription))
 
     async def wait_position(self, partition: TopicPartition, *, until: float) -> int:
@@ -128,7 +130,7 @@ class Positioner:
             name: era for name, era in self._looking.items() if self._subscription.find(name, era)
         }
         found = [
-            *self._subscription.initialising(),
+            *(each for each in self._subscription.initialising() if not each.is_stuck),
             *self._subscription.initialising(of=self._urgent),
         ]
         eras = {each.partition: each.era for each in found if each.partition not in self._looking}
@@ -183,9 +185,7 @@ class Positioner:
             for name in error.partitions:
                 self._subscription[name].is_stuck = True  # until somebody seeks
             self._fail(error, error.partitions)
-        self._forget(
-            {name: eras[name] for name in eras if not error or name not in error.partitions}
-        )
+        self._forget(eras)
         self._settled()
 
     def _forget(self, eras: Mapping[TopicPartition, int]) -> None:
@@ -269,6 +269,14 @@ class Positioner:
             self._handover.tell(error)
         for waiter in told:
             waiter.set_exception(error)
+        self._urgent.difference_update(partitions)
+
+    def _settle_known(self) -> None:
+        """Wake those whose partition has a position by now, or is gone."""
+        for name, waiter in self._waiting:
+            owned = self._subscription.partitions.get(name)
+            if (owned is None or owned.position is not None) and not waiter.done():
+                waiter.set_result(None)
 
     def _settled(self) -> None:
         for _, waiter in self._waiting:

@@ -2,6 +2,9 @@
 
 Ranges of different partitions that are read at the same time share their fetches: they are in one
 lane. A second range of a partition goes to another lane, which has fetches of its own.
+
+When memory is short, ranges that nobody asks at the moment give back what they have at hand, and
+nothing is fetched for them until they are asked: so they do not stall those that somebody waits for.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from weakref import WeakValueDictionary
 
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer.buffer import Chunk
@@ -45,12 +49,14 @@ class Lane:
         self._number = number
         self._running: Running | None = None
         self._wakeups: dict[TopicPartition, Wakeup] = {}
+        self._readers: WeakValueDictionary[TopicPartition, RangeRead] = WeakValueDictionary()
         self._errors: dict[TopicPartition, KafkaError] = {}
 
     def __repr__(self) -> str:
         return f"<Lane {self._number}: {len(self._wakeups)} ranges>"
 
-    def begin(self, partition: TopicPartition, offset: int) -> None:
+    def begin(self, reader: RangeRead, partition: TopicPartition, offset: int) -> None:
+        self._readers[partition] = reader
         self._wakeups[partition] = Wakeup()
         self.subscription.assign(self._wakeups)
         self.subscription.seek(partition, offset)
@@ -60,8 +66,11 @@ class Lane:
         self.fetcher.wake()
 
     def end(self, partition: TopicPartition) -> None:
-        if self._wakeups.pop(partition, None) is None:
+        wakeup = self._wakeups.pop(partition, None)
+        if wakeup is None:
             return
+        wakeup.set()  # who waits sees that it is over
+        self._readers.pop(partition, None)
         self._errors.pop(partition, None)
         self.subscription.assign(self._wakeups)
         self.fetcher.wake()
@@ -84,8 +93,28 @@ class Lane:
         self.fetcher.fetches.buffer.release(chunk)
         self.fetcher.wake()
 
+    def put_back(self, chunk: Chunk, position: int) -> None:
+        self.subscription.advance(chunk.partition, chunk.era, Position(position))
+        self.fetcher.fetches.buffer.put_back(chunk, position=position)
+
+    def ask(self, partition: TopicPartition) -> None:
+        """Somebody wants more of a range."""
+        if self.subscription[partition].is_paused:
+            self.subscription.resume([partition])
+            self.fetcher.wake()
+
+    def _make_room(self) -> None:
+        """Ranges that nobody asks have to rest, if memory is short."""
+        if self.fetcher.fetches.is_short:
+            for name, reader in list(self._readers.items()):
+                if not reader.is_reading:
+                    reader.rest()
+                    self.subscription.pause([name])
+            self.fetcher.wake()
+
     async def wait(self, partition: TopicPartition, *, until: float) -> bool:
         """Wait until there may be something new; False if the time is over."""
+        self._make_room()
         return await self._wakeups[partition].wait(until=until)
 
     # What the fetcher says.
@@ -182,7 +211,7 @@ class RangeRead:
         self._pieces: Pieces | None = None
         self._batch: FetchedBatch | None = None  # made ready, and not handed over
         self._inflating: asyncio.Future[bool] | None = None
-        self._is_reading = False
+        self.is_reading = False
         self._is_over = begin >= end
 
     def __repr__(self) -> str:
@@ -193,18 +222,18 @@ class RangeRead:
         return self
 
     async def __anext__(self) -> FetchedBatch:
-        if self._is_reading:
+        if self.is_reading:
             raise StateError(
                 f"two tasks read one range of {self._partition}: let one of them do it"
             )
-        self._is_reading = True
+        self.is_reading = True
         try:
             batch = await self._next()
         except KafkaError:
             self._close()
             raise
         finally:
-            self._is_reading = False
+            self.is_reading = False
         if batch is None:
             raise StopAsyncIteration
         return batch
@@ -229,6 +258,9 @@ class RangeRead:
             return None
         await asyncio.sleep(0)
         lane = self._lane or await self._begin()
+        if lane is None:
+            return None
+        lane.ask(self._partition)
         deadline = self._ranges.deadline()
         while not self._is_over:
             if (batch := self._take(lane)) is not None:
@@ -245,11 +277,19 @@ class RangeRead:
             self._ranges.check_open()
         return None
 
-    async def _begin(self) -> Lane:
+    async def _begin(self) -> Lane | None:
         await self._ranges.check(self._partition, self._position, self._end)
+        if self._is_over:
+            return None  # it was closed meanwhile
         lane = self._lane = self._ranges.lane_for(self._partition)
-        lane.begin(self._partition, self._position)
+        lane.begin(self, self._partition, self._position)
         return lane
+
+    def rest(self) -> None:
+        """Give back what was not handed over: somebody else needs the room."""
+        if self._chunk is not None and self._lane is not None:
+            self._lane.put_back(self._chunk, self._position)
+        self._chunk = self._pieces = self._batch = self._inflating = None
 
     def _take(self, lane: Lane) -> FetchedBatch | None:
         """The next batch, if it is ready."""
@@ -276,7 +316,7 @@ class RangeRead:
         """All of a chunk was handed over, or left out."""
         assert self._chunk is not None
         assert self._pieces is not None
-        if self._pieces.position <= self._chunk.begin:
+        if self._pieces.position <= self._chunk.begin and not self._chunk.is_partly_read:
             text = f"{self._partition}: the broker sends no whole batch at offset {self._position}"
             raise KafkaError(text)
         self._position = self._pieces.position
@@ -290,6 +330,7 @@ class RangeRead:
                 return True
             loop = asyncio.get_running_loop()
             self._inflating = loop.run_in_executor(None, walk.open_batch)
+            self._inflating.add_done_callback(_seen)
         if not self._inflating.done():
             return False
         done, self._inflating = self._inflating, None
@@ -301,3 +342,9 @@ class RangeRead:
         assert batch is not None
         self._position = batch.next_offset
         return batch
+
+
+def _seen(inflating: asyncio.Future[bool]) -> None:
+    """Nobody may be left to look at how it ended."""
+    if not inflating.cancelled():
+        inflating.exception()

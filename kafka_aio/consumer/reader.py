@@ -188,6 +188,7 @@ class Reader:
         self._subscription.ask()
         self._handover.ask()
         self._asked()
+        self.cursor.interrupt()  # whoever else asks comes here, and is refused
         self.is_asking = True
         try:
             yield
@@ -205,11 +206,12 @@ class Reader:
     async def _wait(self, *, until: float) -> bool:
         """Wait for something to change; False if the time is over."""
         opened = self._opened
-        if opened is not None and opened.inflating is not None:
-            await asyncio.wait([opened.inflating])  # which goes on, should we be cancelled
-            return True
         if self._loop.time() >= until:
             return False
+        if opened is not None and opened.inflating is not None:
+            left = None if until == inf else until - self._loop.time()
+            await asyncio.wait([opened.inflating], timeout=left)  # it goes on if we are cancelled
+            return True
         self._tasks.check()
         await self._handover.wait(until=until)
         self._tasks.check()
@@ -258,7 +260,7 @@ class Reader:
     def _finish(self, opened: _Opened, end: Position) -> None:
         """All of a chunk was handed over, or left out."""
         self._opened = None
-        if end.offset > opened.chunk.begin:
+        if end.offset > opened.chunk.begin or opened.chunk.is_partly_read:
             self._advance(opened, end)
             self._buffer.release(opened.chunk)
             self._fetcher.wake()
@@ -363,6 +365,24 @@ class Reader:
                 raise error
             raise self._stuck(opened, error)
         return True
+
+
+class Batches:
+    """Batches for `async for`. An error or a cancellation does not end it: one can go on."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __repr__(self) -> str:
+        return f"<Batches of {self._reader!r}>"
+
+    def __aiter__(self) -> Batches:
+        return self
+
+    async def __anext__(self) -> FetchedBatch:
+        batch = await self._reader.next_batch()
+        assert batch is not None
+        return batch
 
 
 def _seen(inflating: asyncio.Future[bool]) -> None:

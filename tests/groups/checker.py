@@ -8,6 +8,7 @@ What is broken is named, one word for each promise:
     not-read-so-far      a partition begun after all that anybody had read
     above-position       committed, though the member had not read so far
     not-owned            committed for a partition that the member did not have
+    assigned-again       a partition that the member had already
     owned-twice          two members had a partition in one generation
     owned-together       two members had a partition at one moment
     wrong                another record than was written there
@@ -104,13 +105,15 @@ class _Member:
 
     def _assigned(self, event: Event) -> None:
         for name in partitions_of(event):
+            if name in self._owned:
+                self._break("assigned-again", name, "it had not been revoked")
             floor = self._group.committed.get(name, 0)
             self._owned[name] = _Owned(moment(event), floor)
         if "generation" not in event:
             return
         for name in self._owned:
             owners = self._group.owners[event["generation"], name]
-            owners.add(self._name)
+            owners.add(event.get("instance") or self._name)  # a static member may be restarted
             if len(owners) > 1:
                 self._break("owned-twice", name, f"{sorted(owners)} in {event['generation']}")
 
@@ -162,8 +165,8 @@ class _Member:
 
 
 def moment(event: Event) -> int:
-    """When it happened, in nanoseconds."""
-    return int(event["at"]) if "at" in event else int(event["timestamp"]) * 1_000_000
+    """When it happened, in nanoseconds; Java says it in milliseconds that have begun."""
+    return int(event["at"]) if "at" in event else int(event["timestamp"]) * 1_000_000 + 999_999
 
 
 def partitions_of(event: Event) -> list[Partition]:

@@ -1,8 +1,8 @@
 """A member of a group as a process, which says what happens to it: `python -m tests.groups.member`.
 
 It prints a line of JSON for each event, in the form of Kafka's VerifiableConsumer, so that Java's
-can take its place. What ours adds: the moment by the clock that all processes share (`at`), the
-generation, and whether partitions were lost. Logs go to stderr. SIGTERM ends it in order.
+can take its place. What ours adds: the moment in nanoseconds (`at`), the generation, and whether
+partitions were lost. Logs go to stderr. SIGTERM ends it in order.
 
 What it has read it says before it asks for more: whoever kills it knows all that it may have
 committed.
@@ -33,12 +33,14 @@ from kafka_aio import (
     WakeupError,
 )
 
+AUTO_COMMIT = 0.2
 Batch = Iterable[Record | ConsumerRecord[Any, Any]]
 
 
 def say(name: str, **details: Any) -> None:
     """One line, whole or not at all: what is killed has not begun another."""
-    event = {"timestamp": time.time_ns() // 1_000_000, "name": name, "at": time.monotonic_ns()}
+    at = time.time_ns()
+    event = {"timestamp": at // 1_000_000, "name": name, "at": at}
     os.write(sys.stdout.fileno(), (json.dumps(event | details) + "\n").encode())
 
 
@@ -53,6 +55,10 @@ def say_consumed(records: Batch) -> None:
         offsets[TopicPartition(record.topic, record.partition)].append(record.offset)
         if record.value != b"%d" % record.offset:
             say("wrong_record", offset=record.offset, value=repr(record.value))
+    say_offsets(offsets)
+
+
+def say_offsets(offsets: Mapping[TopicPartition, list[int]]) -> None:
     summaries = [
         {
             "topic": name.topic,
@@ -100,6 +106,7 @@ class Member:
             partitions=said,
             generation=me.generation_id,
             member=me.member_id,
+            instance=me.group_instance_id,
             assignment=named(self._consumer.assignment()),
         )
 
@@ -115,9 +122,12 @@ class Member:
             self._read.pop(each, None)
         say("partitions_revoked", partitions=named(partitions), lost=lost)
 
-    async def read(self, batches: AsyncIterator[Batch]) -> None:
+    async def read(self, batches: AsyncIterator[Batch], *, dies_at: int | None = None) -> None:
         async for records in batches:
             say_consumed(records)
+            if any(record.offset == dies_at for record in records):
+                await asyncio.sleep(5 * AUTO_COMMIT)
+                os.kill(os.getpid(), signal.SIGKILL)
             for record in records:
                 name = TopicPartition(record.topic, record.partition)
                 self._read[name] = OffsetAndMetadata(record.offset + 1)
@@ -153,7 +163,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
         "group_instance_id": arguments.group_instance_id,
         "group_remote_assignor": arguments.group_remote_assignor,
         "enable_auto_commit": arguments.enable_autocommit,
-        "auto_commit_interval_ms": 200,
+        "auto_commit_interval_ms": int(1_000 * AUTO_COMMIT),
         "auto_offset_reset": arguments.reset_policy,
         "interceptors": [Interceptor()],
         "metadata_max_age_ms": 5_000,
@@ -175,13 +185,13 @@ async def run(arguments: argparse.Namespace) -> None:
         say("startup_complete")
         batches = by_records(consumer) if arguments.by_records else by_polls(consumer)
         try:
-            await member.read(batches)
+            await member.read(batches, dies_at=arguments.dies_at)
         except WakeupError:
             await member.commit()
     say("shutdown_complete")
 
 
-def main() -> None:
+def arguments_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap-server", required=True)
     parser.add_argument("--topic", required=True)
@@ -194,7 +204,12 @@ def main() -> None:
     parser.add_argument("--enable-autocommit", action="store_true")
     parser.add_argument("--by-records", action="store_true")
     parser.add_argument("--reset-policy", default="earliest")
-    arguments = parser.parse_args()
+    parser.add_argument("--dies-at", type=int, help="an offset: SIGKILL while its record is dealt with")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = arguments_of()
     logging.basicConfig(level=os.environ.get("LEVEL", "WARNING"))
     try:
         asyncio.run(run(arguments))

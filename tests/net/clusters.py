@@ -91,6 +91,14 @@ class Scripted:
             replica_nodes=[1],
             isr_nodes=[1],
         )
+        topics = [
+            MetadataResponseTopic(error_code=0, name=topic.name, partitions=[partition])
+            for topic in asked.message.topics or []
+        ]
+        self.describe_with(asked, topics)
+
+    def describe_with(self, asked: Asked, topics: list[MetadataResponseTopic]) -> None:
+        """The nodes, and these topics."""
         asked.answer(
             MetadataResponse(
                 brokers=[
@@ -99,10 +107,7 @@ class Scripted:
                 ],
                 cluster_id="scripted",
                 controller_id=self.controller,
-                topics=[
-                    MetadataResponseTopic(error_code=0, name=topic.name, partitions=[partition])
-                    for topic in asked.message.topics or []
-                ],
+                topics=topics,
             )
         )
 

@@ -21,7 +21,7 @@ from kafka_aio.metadata import Leader
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.coordinators import Coordinator, CoordinatorKind
 from kafka_aio.net.dial import Dialer
-from kafka_aio.net.links import FETCH
+from kafka_aio.net.links import FETCH, Channel
 from kafka_aio.net.tasks import Tasks
 from kafka_aio.protocol.messages.groups import (
     FindCoordinatorRequest,
@@ -114,6 +114,19 @@ async def test_a_group_and_a_transactional_id_of_one_name_have_a_connection_each
         await cluster.send_to_coordinator(TRANSACTION, BEAT)
 
         assert len({id(asked.peer) for asked in script.asked(HeartbeatRequest)}) == 2
+
+
+async def test_what_is_asked_of_a_coordinator_may_go_by_another_connection_and_version() -> None:
+    async with scripted(1) as script, joined(script.bootstrap()) as cluster:
+        script.brokers[1].reactions[HeartbeatRequest] = beats
+
+        await cluster.send_to_coordinator(GROUP, BEAT)
+        await cluster.send_to_coordinator(GROUP, BEAT, channel=Channel("offsets", "g"), at_most=2)
+        own, other = script.asked(HeartbeatRequest)
+
+        assert own.peer is not other.peer
+        assert (own.version, other.version) == (4, 2)
+        assert len(script.asked(FindCoordinatorRequest)) == 1
 
 
 async def test_all_who_look_for_a_coordinator_share_one_request() -> None:

@@ -44,8 +44,10 @@ class Racks:
     def matter(self) -> bool:
         """Whether some partition is nearer to one member than to another."""
         placed = {racks for partitions in self._topics.values() for racks in partitions}
-        everywhere = frozenset[str]().union(*placed)
-        return not everywhere.isdisjoint(self.members) and placed != {everywhere}
+        told = {rack for rack in self.members if rack is not None}
+        return any(not told.isdisjoint(racks) for racks in placed) and any(
+            not told <= racks for racks in placed
+        )
 
     def of(self, member_id: str) -> Rack:
         return self._rack[member_id]

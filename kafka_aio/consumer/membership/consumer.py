@@ -386,6 +386,8 @@ class ConsumerMember:
 
     def subscribe(self, wanted: Wanted, *, now: float) -> None:
         """As `Membership` says. A member tells the coordinator at once; it need not join again."""
+        if wanted == self._wanted:
+            return
         self._wanted = wanted
         self._has_told = False
         if self._phase is _Phase.FATAL:
@@ -393,6 +395,8 @@ class ConsumerMember:
 
     def asked(self, *, now: float) -> None:
         """As `Membership` says. Who waits for records asks for them all the time."""
+        if self._phase is _Phase.FATAL and self._errors:
+            return  # the user does not know yet
         self._asked_at = now
         self._has_told = False
 

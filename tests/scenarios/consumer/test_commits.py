@@ -282,16 +282,17 @@ async def test_committed_says_what_stood_in_the_way_when_its_time_is_over() -> N
 
 
 @pytest.mark.parametrize(
-    ("error", "text"),
+    ("error", "text", "attempts"),
     [
-        (IllegalGeneration, "max_poll_interval_ms"),
-        (UnknownMemberId, "max_poll_interval_ms"),
-        (RebalanceInProgress, "ask for the next records"),
-        (FencedInstanceId, "group_instance_id"),
+        (IllegalGeneration, "max_poll_interval_ms", 2),
+        (UnknownMemberId, "max_poll_interval_ms", 1),
+        (FencedInstanceId, "group_instance_id", 1),
     ],
 )
 @on_virtual_time
-async def test_who_is_out_of_the_group_is_told_why_and_what_to_do(error: Any, text: str) -> None:
+async def test_who_is_out_of_the_group_is_told_why_and_what_to_do(
+    error: Any, text: str, attempts: int
+) -> None:
     async with committing() as (broker, committer):
         fault = broker.faults.fail("OffsetCommit", error)
         failed = await failure(committer.commit({T0: 5}, until=now() + 30))
@@ -301,7 +302,27 @@ async def test_who_is_out_of_the_group_is_told_why_and_what_to_do(error: Any, te
         assert failed.offsets == {T0: OffsetAndMetadata(5)}
         assert failed.partitions == (T0,)
         assert text in str(failed)
-        assert fault.hits == 1
+        assert fault.hits == attempts
+
+
+@pytest.mark.parametrize("error", [RebalanceInProgress, IllegalGeneration])
+@on_virtual_time
+async def test_a_rebalance_that_ends_in_time_does_not_fail_a_commit(error: Any) -> None:
+    async with committing() as (broker, committer):
+        broker.faults.fail("OffsetCommit", error, times=1)
+        await committer.commit({T0: 5}, until=now() + 30)
+
+        assert broker.committed(GROUP)[T0].offset == 5
+
+
+@on_virtual_time
+async def test_a_rebalance_that_does_not_end_in_time_is_told() -> None:
+    async with committing() as (broker, committer):
+        broker.faults.fail("OffsetCommit", RebalanceInProgress)
+        failed = await failure(committer.commit({T0: 5}, until=now() + 3))
+
+        assert isinstance(failed, CommitFailed)
+        assert "ask for the next records" in str(failed)
 
 
 @pytest.mark.parametrize("error", [GroupAuthorizationFailed, TopicAuthorizationFailed])

@@ -55,11 +55,11 @@ async def test_who_closes_commits_and_is_out_of_the_group_at_once(protocol: str)
 async def test_what_is_in_the_users_hands_is_not_committed_when_it_closes(protocol: str) -> None:
     async with EmbeddedBroker(topics={"t": 1}) as broker:
         broker.produce("t", [b"a"] * 3)
-        with pytest.raises(ZeroDivisionError):
-            async with member(broker, protocol) as first:
-                await first.poll(timeout=10, max_records=2)
-                await first.poll(timeout=10)
-                raise ZeroDivisionError
+        first = member(broker, protocol)
+        await first.start()
+        await first.poll(timeout=10, max_records=2)
+        await first.poll(timeout=10)
+        await first.aclose()
 
         assert committed(broker) == {0: 2}
 
@@ -125,6 +125,28 @@ async def test_who_leaves_while_it_joins_does_not_wait_for_the_join() -> None:
 
         assert now() - start < 2.5
         assert members(broker) == 0
+
+
+@on_virtual_time
+async def test_what_is_committed_on_the_way_out_does_not_meet_a_join_of_our_own() -> None:
+    async with EmbeddedBroker(topics={"t": 4}) as broker:
+        broker.produce("t", [b"a"] * 3)
+        first = member(broker, "cooperative")
+        await first.start()
+        await first.poll(timeout=10)
+        await first.poll(timeout=0)
+        held = broker.faults.hold("OffsetCommit", times=1)
+        closing = asyncio.ensure_future(first.aclose())
+        await broker.wait_hits(held)
+        async with member(broker, "cooperative", enable_auto_commit=False) as second:
+            with reading(second):
+                await asyncio.sleep(10)  # a heartbeat says that the group rebalances
+                joins = broker.statistics().apis["JoinGroup"].requests
+                held.release()
+                await closing
+
+        assert joins == 4  # two of each: the first one is for the id
+        assert committed(broker) == {0: 3, 1: 0, 2: 0, 3: 0}
 
 
 # -- in time
@@ -300,15 +322,14 @@ async def test_who_does_not_ask_in_time_loses_all_and_joins_again(protocol: str)
 @on_virtual_time
 async def test_who_waits_for_records_stays(protocol: str) -> None:
     notes = Notes()
-    async with EmbeddedBroker(topics={"t": 1}) as broker:
-        async with member(broker, protocol, notes) as first:
-            with reading(first) as got:
-                await asyncio.sleep(1_200)  # four times max_poll_interval_ms
-                broker.produce("t", [b"a"])
-                await asyncio.sleep(1)
+    async with EmbeddedBroker(topics={"t": 1}) as broker, member(broker, protocol, notes) as first:
+        with reading(first) as got:
+            await asyncio.sleep(1_200)  # four times max_poll_interval_ms
+            broker.produce("t", [b"a"])
+            await asyncio.sleep(1)
 
-                assert got == [(0, 0)]
-                assert notes.told == [("assigned", [0])]
+        assert got == [(0, 0)]
+        assert notes.told == [("assigned", [0])]
 
 
 @by_protocol

@@ -402,7 +402,7 @@ async def test_partitions_that_a_topic_gets_later_are_shared_out_too(protocol: s
 
 @on_virtual_time
 async def test_a_topic_that_is_made_after_it_was_subscribed_to_is_read() -> None:
-    options = {"metadata_max_age_ms": 5_000, "allow_auto_create_topics": False}
+    options: dict[str, Any] = {"metadata_max_age_ms": 5_000, "allow_auto_create_topics": False}
     async with EmbeddedBroker(topics={"x": 1}) as broker, member(broker, **options) as first:
         await first.poll(timeout=10)
         broker.create_topic("t")

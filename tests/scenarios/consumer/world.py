@@ -55,6 +55,7 @@ async def consuming(
         finally:
             with suppress(KafkaError):
                 await consumer.aclose(timeout=1)
+            assert consumer.health().state == "closed"  # and not failed
 
 
 def values(count: int, begin: int = 0) -> list[bytes]:
@@ -177,7 +178,7 @@ def write(
         header = header._replace(record_count=0, length=HEADER.size - 12)
     _sum_up(data, header)
     if damage:
-        data[-1] ^= 1
+        data[-2] ^= 1  # of the last value
     base: int = broker._do(lambda: log.append(bytes(data), read_header(data)))
     return base
 

@@ -11,7 +11,7 @@ from kafka_aio.cli import bench, configuration, parser
 from kafka_aio.cli.bench.clients import ROOT, peers
 from kafka_aio.cli.bench.plan import Order, Workload, configured, portable
 from kafka_aio.cli.credentials import TokenFile
-from kafka_aio.config import AdminConfig, ProducerConfig, Secret
+from kafka_aio.config import AdminConfig, ConsumerConfig, ProducerConfig, Secret
 from kafka_aio.errors import ConfigError
 from tests.unit.cli.shell import call
 
@@ -43,8 +43,41 @@ def test_a_workload_is_what_the_options_say() -> None:
     )
 
 
+def test_who_reads_has_a_topic_with_keys_and_both_a_count_and_a_time() -> None:
+    words = "--path each --records 500 --seconds 2 --codec lz4 --no-keys --fetch-bytes 1000"
+
+    assert asked("consume") == Workload(
+        kind="consume", path="lists", keyed=True, records=2_000_000, seconds=5
+    )
+    assert asked("consume", *words.split(), "--watch") == Workload(
+        kind="consume",
+        path="each",
+        records=500,
+        seconds=2,
+        codec="lz4",
+        max_partition_fetch_bytes=1000,
+        is_watched=True,
+    )
+    assert asked("consume", "-X", "max.partition.fetch.bytes=7").max_partition_fetch_bytes == 7
+
+
+def test_records_go_from_end_to_end_one_at_a_time_or_at_a_rate() -> None:
+    assert asked("end-to-end") == Workload(kind="end-to-end", linger_ms=0)
+    assert asked("end-to-end", "--rate", "100").rate == 100
+
+
+def test_what_is_read_is_written_before_in_lists() -> None:
+    reading = asked("consume", "--codec", "zstd", "--size", "1000")
+    filling = reading.filling()
+
+    assert (reading.way, filling.way) == ("read_lists", "many")
+    assert filling == Workload(
+        path="many", keyed=True, records=2_000_000, codec="zstd", record_size=1000, warm_up=0
+    )
+
+
 def test_a_record_that_is_timed_alone_does_not_wait_for_others() -> None:
-    assert asked("latency").linger_ms == 0
+    assert asked("latency").linger_ms == asked("end-to-end").linger_ms == 0
     assert asked("produce").linger_ms == asked("tasks").linger_ms == 5
 
 
@@ -91,6 +124,11 @@ def test_the_others_reach_our_producer_and_not_the_admin(tmp_path: Path) -> None
         (("produce", "--linger", "0.5"), "give a whole number of milliseconds"),
         (("produce", "--tasks", "5"), "there is no option '--tasks'"),
         (("latency", "--path", "many"), "there is no option '--path'"),
+        (("consume", "--path", "many"), "invalid choice: 'many'"),
+        (("consume", "--topic", "t"), "there is no option '--topic'"),
+        (("consume", "--acks", "1"), "there is no option '--acks'"),
+        (("consume", "--watch", "--loop", "uvloop"), "--watch sees into asyncio's own loop alone"),
+        (("end-to-end", "--rate", "0"), "give a whole number, 1 or more"),
     ],
 )
 def test_a_mistake_is_said_before_anything_is_dialled(
@@ -114,10 +152,11 @@ def test_a_peer_that_is_not_there_is_said_before_anything_is_dialled(
 
 def test_what_has_to_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "find_spec", lambda name: None)
-    arrow = given("produce", "--path", "arrow")
+    for kind in ("produce", "consume"):
+        arrow = given(kind, "--path", "arrow")
 
-    with pytest.raises(ConfigError, match=r"pyarrow is not installed: .*kafka-aio\[arrow\]"):
-        bench.check(arrow)
+        with pytest.raises(ConfigError, match=r"pyarrow is not installed: .*kafka-aio\[arrow\]"):
+            bench.check(arrow)
 
 
 def test_a_cluster_that_is_not_there_is_no_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,6 +226,15 @@ def test_a_worker_connects_as_we_do(options: dict[str, Any]) -> None:
             assert getattr(theirs, name) == value
 
 
+def test_one_connection_serves_both_who_writes_and_who_reads() -> None:
+    reader = given("consume", "-X", "fetch.min.bytes=9", "-X", "request.timeout.ms=1234")
+    connection = portable(reader.client_config)
+    writer = configured(ProducerConfig, connection, linger_ms=3)
+
+    assert configured(ConsumerConfig, connection).fetch_min_bytes == 9
+    assert (writer.request_timeout_ms, writer.linger_ms) == (1234, 3)
+
+
 def test_an_order_does_not_show_its_secrets() -> None:
     order = Order(module="m", topic="t", workload=Workload(), connection={"password": "s3cret"})
 
@@ -196,3 +244,4 @@ def test_an_order_does_not_show_its_secrets() -> None:
 def test_a_worker_that_writes_for_longer_is_given_more_time() -> None:
     assert Workload(seconds=100).patience > Workload(seconds=5).patience > 5
     assert Workload(records=10**7).patience > Workload(records=10).patience
+    assert Workload(kind="consume", records=10**7).patience == Workload().patience

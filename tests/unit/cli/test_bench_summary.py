@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -64,6 +65,24 @@ def test_percentiles_and_stalls_are_medians_too() -> None:
     assert found.stall == 0.002
 
 
+def test_of_callbacks_and_ticks_the_longest_of_all_runs_counts() -> None:
+    runs = [
+        measured(10, callbacks=times, ticks=times)
+        for at in (0.001, 0.009, 0.002)
+        for times in [{"p50": at, "p99": at, "p999": at, "longest": 2 * at}]
+    ]
+    found = Summary.of(OURS, runs)
+
+    assert found.callbacks == {"p50": 0.002, "p99": 0.002, "p999": 0.002, "longest": 0.018}
+    assert found.ticks == found.callbacks
+    shown = dict(zip(*(line.split("  ") for line in _columns(found)), strict=True))
+    assert (shown["callback p99 ms"], shown["longest ms"]) == ("2.00", "18.00")
+
+
+def _columns(found: Summary) -> list[str]:
+    return [re.sub("  +", "  ", line).strip() for line in summary.lines([found])[:2]]
+
+
 def test_a_ratio_above_one_is_our_gain() -> None:
     latency = {"p50": 0.001, "p99": 0.002, "p999": 0.003}
     slower = {"p50": 0.003, "p99": 0.008, "p999": 0.009}
@@ -109,8 +128,12 @@ def test_who_comes_near_the_ceiling_has_found_the_broker_full() -> None:
 
 def test_the_document_is_json_and_every_key_is_told_in_the_help() -> None:
     latency = {"p50": 0.001, "p99": 0.002, "p999": 0.003}
+    times = {**latency, "longest": 0.004}
     found = summary.summaries(
-        {OURS: [measured(1_000, latency=latency)], PEER: [KafkaError("no such record")]}
+        {
+            OURS: [measured(1_000, latency=latency, ticks=times, callbacks=times)],
+            PEER: [KafkaError("no such record")],
+        }
     )
     document = json.loads(json.dumps(summary.document(Workload(), found)))
     ours, theirs = document["clients"]
@@ -120,5 +143,6 @@ def test_the_document_is_json_and_every_key_is_told_in_the_help() -> None:
     assert theirs["errors"] == ["no such record"]
     assert theirs["version"] == "0.14.0"
     told = " ".join(summary.KEYS)
-    for key in (*ours, *latency, *theirs["ratio"]):
+    assert ours["tick_seconds"] == ours["callback_seconds"] == times
+    for key in (*ours, *times, *theirs["ratio"]):
         assert key in told

@@ -116,6 +116,24 @@ def test_a_corrupt_record_says_where_and_how_to_go_on_and_pickles() -> None:
     assert back.next_offset == 9
 
 
+def test_a_record_that_cannot_be_deserialized_says_how_to_go_on_and_pickles() -> None:
+    error = errors.DeserializationError("bad", topic="t", partition=1, offset=7, part="key")
+    back = pickle.loads(pickle.dumps(error))
+
+    assert str(error) == (
+        "t-1 at offset 7: the key cannot be deserialized: bad; seek to 8 to skip the record"
+    )
+    assert str(back) == str(error)
+    assert (back.part, back.next_offset) == ("key", 8)
+    assert isinstance(error, errors.SerializationError)
+
+
+def test_a_failed_commit_keeps_what_was_not_committed_in_a_pickle() -> None:
+    back = pickle.loads(pickle.dumps(errors.CommitFailed("late", {"t-1": 2})))
+
+    assert (str(back), back.offsets, back.partitions) == ("late", {"t-1": 2}, ("t-1",))
+
+
 def test_a_corrupt_record_of_unknown_place_says_only_what_is_wrong() -> None:
     assert str(CorruptRecord("too short")) == "record batch: too short"
 
@@ -135,6 +153,9 @@ class Own(errors.KafkaError):
         errors.for_code(58, "no", where="here"),
         errors.for_code(999),
         errors.CorruptRecord("bad", topic="t"),
+        errors.DeserializationError("bad", topic="t", partition=1, offset=2),
+        errors.CommitFailed("late", {"t-1": 2}),
+        errors.UserCodeError("raised", ["t-1"]),
     ],
     ids=lambda error: type(error).__name__,
 )

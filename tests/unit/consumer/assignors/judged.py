@@ -47,6 +47,8 @@ class Group:
     places: str = ""
     """The letters of the racks that there are."""
     generation: int = 0
+    joined: dict[str, int] = field(default_factory=dict)
+    """The generation that a member was last in, if that is not the last of all."""
     owned: Assignment = field(default_factory=dict)
 
     @classmethod
@@ -86,6 +88,7 @@ class Group:
         for member_id, topics in self.subscribed.items():
             owned = self.owned.get(member_id, [])
             generation = self.generation if member_id in self.owned else -1
+            generation = self.joined.get(member_id, generation)
             keeps = self.assignor.is_cooperative
             found.append(
                 Member(
@@ -104,6 +107,7 @@ class Group:
         before = self.owned
         self.owned = self.assignor.assign(self.members(), self.topics)
         self.generation += 1
+        self.joined.clear()
         return before
 
 

@@ -250,6 +250,10 @@ def test_a_member_that_wants_nothing_any_more_says_so() -> None:
     played.wants()
 
     assert played.revokes() == (A0,)
+    request = played.sent(JoinGroupRequest)
+    assert told(request).topics == ()
+    played.fail(request, KafkaConnectionError())
+    played.now = played.member.deadline
     assert told(played.sent(JoinGroupRequest)).topics == ()
 
 
@@ -260,6 +264,15 @@ def test_a_rejoin_gives_the_reason_cut_to_size() -> None:
     played.member.rejoin("x" * 300)
 
     assert played.sent(JoinGroupRequest).reason == "x" * 255
+
+
+def test_a_rejoin_while_it_rests_gives_its_reason_to_the_next_join() -> None:
+    played = Played()
+    played.fail(played.sent(JoinGroupRequest), KafkaConnectionError())
+    played.member.rejoin("topics have changed")
+    played.now = played.member.deadline
+
+    assert played.sent(JoinGroupRequest).reason == "topics have changed"
 
 
 def test_a_rejoin_during_a_join_is_that_join_but_during_a_sync_another() -> None:

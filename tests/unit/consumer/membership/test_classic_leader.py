@@ -11,7 +11,12 @@ from kafka_aio.consumer.assignors.cooperative_sticky import CooperativeStickyAss
 from kafka_aio.consumer.assignors.range import RangeAssignor
 from kafka_aio.consumer.membership.member import ShareOut, Tell
 from kafka_aio.consumer.membership.subscriptions import Assigned, Subscription
-from kafka_aio.errors import KafkaError, KafkaTimeoutError, RebalanceInProgress
+from kafka_aio.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
 from kafka_aio.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest
 from kafka_aio.types import TopicPartition
 from tests.unit.consumer.membership.classic import (
@@ -84,7 +89,7 @@ def test_a_static_leader_that_came_back_keeps_what_is() -> None:
     assert played.member.watched == {"a", "b"}
 
 
-def test_a_follower_watches_no_topics() -> None:
+def test_who_does_not_lead_any_more_watches_no_topics_and_shares_nothing_out() -> None:
     played = leading(ME)
     played.member.shared_out(played.step(ShareOut), {"me": []}, now=played.now)
     played.refuse(played.sent(SyncGroupRequest), RebalanceInProgress)
@@ -92,6 +97,7 @@ def test_a_follower_watches_no_topics() -> None:
     played.joins(2)
 
     assert played.member.watched == set()
+    assert played.sent(SyncGroupRequest).assignments == []
 
 
 @pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), KafkaError("it raised")])
@@ -134,11 +140,12 @@ def test_ours_knows_which_claims_are_false() -> None:
 def test_heartbeats_go_on_while_it_shares_out_and_rest_while_it_syncs() -> None:
     played = leading(ME)
     step = played.step(ShareOut)
-    heartbeat = played.heartbeat()
-    played.refuse(heartbeat, RebalanceInProgress)
+    played.refuse(played.heartbeat(), RebalanceInProgress)
+    out = played.heartbeat()
     played.member.shared_out(step, {"me": [A0]}, now=played.now)
 
     sync = played.sent(SyncGroupRequest)
+    played.refuse(out, UnknownMemberId)  # if so, the answer to the sync will say it
     assert played.after(3 * INTERVAL) == []
     played.answer(sync, synced(A0))
     assert len(played.steps()) == 2
@@ -150,11 +157,14 @@ def test_what_was_shared_out_for_an_older_attempt_changes_nothing() -> None:
     step = played.step(ShareOut)
     played.after(REBALANCE)
     played.asks()
-    played.joins(2)
+    answer = joined(generation=2, leader="me", members=[ME])
+    played.answer(played.sent(JoinGroupRequest), answer)
+    newer = played.step(ShareOut)
 
     played.member.shared_out(step, {"me": [A0]}, now=played.now)
-
-    assert played.sent(SyncGroupRequest).assignments == []
+    assert played.steps() == []
+    played.member.shared_out(newer, {"me": [A1]}, now=played.now)
+    assert shares(played.sent(SyncGroupRequest)) == {"me": (A1,)}
 
 
 def test_a_change_of_topics_while_it_shares_out_is_joined_for_again() -> None:

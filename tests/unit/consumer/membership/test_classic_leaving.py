@@ -210,6 +210,7 @@ def test_who_says_so_when_it_leaves(
     assert (request is not None) == says_so
     assert played.member.owned == set()
     assert played.member.generation == -1
+    played.asks()
     assert (played.steps(), played.member.deadline, played.member.state) == ([], inf, "out")
 
 

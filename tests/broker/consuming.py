@@ -1,0 +1,77 @@
+"""Topics with records for the tests of the consumer, and short ways to read them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_aio import Consumer, ConsumerRecord, Producer, Record, TopicPartition
+from tests.kafka.cluster import Cluster
+from tests.kafka.topic import Topic
+
+SECONDS = 30.0
+AnyRecord = Record | ConsumerRecord[Any, Any]
+
+
+async def new_topic(
+    kafka: Cluster, purpose: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> str:
+    def create() -> str:
+        with kafka.connect() as connection:
+            return Topic.create(connection, purpose, partitions, configs).name
+
+    return await asyncio.to_thread(create)
+
+
+async def write(kafka: Cluster, topic: str, counts: Sequence[int], **options: Any) -> None:
+    """So many records to each partition; the value of each is its number in this call."""
+    async with Producer(bootstrap_servers=kafka.bootstrap, **options) as producer:
+        for partition, count in enumerate(counts):
+            values = [b"%d" % number for number in range(count)]
+            for delivery in await producer.send_many(topic, values, partition=partition):
+                delivery.result()
+
+
+async def topic_with(
+    kafka: Cluster,
+    purpose: str,
+    counts: Sequence[int],
+    configs: Mapping[str, str] | None = None,
+) -> str:
+    """A new topic: as many partitions as there are counts, each with so many records."""
+    topic = await new_topic(kafka, purpose, len(counts), configs)
+    await write(kafka, topic, counts)
+    return topic
+
+
+def partitions_of(topic: str, count: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for number in range(count)]
+
+
+def consumer_of(kafka: Cluster, *topics: str, **options: Any) -> Consumer:
+    """One that begins with the first record."""
+    given = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest"}
+    return Consumer(*topics, **(given | options))
+
+
+async def take(consumer: Consumer, count: int) -> dict[TopicPartition, list[AnyRecord]]:
+    """So many records, by partition, from as many polls as it takes."""
+    taken: dict[TopicPartition, list[AnyRecord]] = {}
+    left = count
+    async with asyncio.timeout(SECONDS):
+        while left > 0:
+            for name, records in (await consumer.poll(max_records=left)).items():
+                taken.setdefault(name, []).extend(records)
+                left -= len(records)
+    return taken
+
+
+async def offsets_of(consumer: Consumer, count: int) -> list[int]:
+    """The offsets of the next records, of one partition."""
+    ((_, records),) = (await take(consumer, count)).items()
+    return [record.offset for record in records]
+
+
+async def nothing_comes(consumer: Consumer, seconds: float = 0.7) -> bool:
+    return await consumer.poll(timeout=seconds) == {}

@@ -1,0 +1,183 @@
+"""Which topics a member of a group follows, and what it finds of them."""
+
+from __future__ import annotations
+
+import re
+
+from kafka_aio.backoff import Backoff
+from kafka_aio.consumer.assignors.assignor import Member
+from kafka_aio.consumer.assignors.range import RangeAssignor
+from kafka_aio.consumer.interest import Interest
+from kafka_aio.consumer.membership.alone import Alone
+from kafka_aio.consumer.membership.classic import ClassicMember
+from kafka_aio.consumer.membership.leading import Led
+from kafka_aio.consumer.membership.member import Wanted
+from kafka_aio.consumer.subscription import Subscription
+from kafka_aio.metadata import Metadata
+from kafka_aio.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafka_aio.types import SubscriptionPattern, TopicPartition
+
+ALONE = Alone(lambda _: None)
+
+
+def metadata_of(**topics: int) -> Metadata:
+    """A cluster with these topics; those that begin with "__" are Kafka's own."""
+    metadata = Metadata(max_age=300.0, backoff=Backoff(0.1, 1.0))
+    learn(metadata, **topics)
+    return metadata
+
+
+def learn(metadata: Metadata, **topics: int) -> None:
+    metadata.update(
+        MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=node, host="h", port=9092, rack=f"r{node}")
+                for node in (1, 2)
+            ],
+            cluster_id="c",
+            controller_id=1,
+            topics=[
+                MetadataResponseTopic(
+                    error_code=0,
+                    name=name,
+                    is_internal=name.startswith("__"),
+                    partitions=[
+                        MetadataResponsePartition(
+                            error_code=0,
+                            partition_index=number,
+                            leader_id=1,
+                            leader_epoch=1,
+                            replica_nodes=[1, 2, 9],
+                            isr_nodes=[1],
+                            offline_replicas=[],
+                        )
+                        for number in range(count)
+                    ],
+                )
+                for name, count in topics.items()
+            ],
+        ),
+        requested=None,
+        now=0.0,
+        jitter=0.0,
+    )
+
+
+def test_topics_by_name_are_wanted_and_followed() -> None:
+    metadata, subscription = metadata_of(), Subscription()
+    interest = Interest(subscription, metadata)
+    subscription.subscribe(["t", "u"])
+    has_new = interest.follow(ALONE, now=0.0)
+    again = interest.follow(ALONE, now=0.0)
+
+    assert interest.wanted() == Wanted(frozenset({"t", "u"}))
+    assert (has_new, again) == (True, False)
+    assert set(metadata.wanted) == {"t", "u"}
+
+
+def test_what_is_not_wanted_any_more_is_not_followed_unless_it_is_owned() -> None:
+    metadata, subscription = metadata_of(), Subscription()
+    interest = Interest(subscription, metadata)
+    subscription.subscribe(["t", "u", "v"])
+    interest.follow(ALONE, now=0.0)
+    subscription.assigned([TopicPartition("u", 0)])
+    subscription.subscribe(["t"])
+    interest.follow(ALONE, now=0.0)
+
+    assert set(metadata.wanted) == {"t", "u"}
+
+
+def test_what_is_assigned_by_hand_is_followed_too() -> None:
+    metadata, subscription = metadata_of(), Subscription()
+    interest = Interest(subscription, metadata)
+    subscription.assign([TopicPartition("u", 0)])
+    interest.follow(ALONE, now=0.0)
+
+    assert set(metadata.wanted) == {"u"}
+
+
+def test_a_pattern_of_the_brokers_is_passed_on() -> None:
+    subscription = Subscription()
+    subscription.subscribe(SubscriptionPattern("t.*"))
+
+    assert Interest(subscription, metadata_of()).wanted() == Wanted(regex="t.*")
+
+
+def test_a_pattern_matches_once_all_topics_are_asked_for() -> None:
+    metadata, subscription = metadata_of(t1=1), Subscription()
+    interest = Interest(subscription, metadata)
+    subscription.subscribe(re.compile("t.*|__.*"))
+    too_soon = interest.wanted()
+    interest.follow(ALONE, now=0.0)
+    requested = metadata.request(now=0.0).topics
+    learn(metadata, t1=1, t2=1, x=1, __own=1)
+    is_other = interest.has_changed()
+    again = interest.has_changed()
+
+    assert too_soon == Wanted()
+    assert requested is None  # all of them
+    assert (is_other, again) == (True, False)
+    assert interest.wanted() == Wanted(frozenset({"t1", "t2"}))
+
+
+def test_kafkas_own_topics_are_matched_if_they_are_not_excluded() -> None:
+    metadata, subscription = metadata_of(__own=1), Subscription()
+    interest = Interest(subscription, metadata, exclude_internal=False)
+    subscription.subscribe(re.compile("__.*"))
+    interest.follow(ALONE, now=0.0)
+
+    assert interest.wanted() == Wanted(frozenset({"__own"}))
+
+
+def test_without_a_pattern_all_topics_are_asked_for_no_more() -> None:
+    metadata, subscription = metadata_of(), Subscription()
+    interest = Interest(subscription, metadata)
+    subscription.subscribe(re.compile("t.*"))
+    interest.follow(ALONE, now=0.0)
+    subscription.unsubscribe()
+    interest.follow(ALONE, now=0.0)
+
+    assert metadata.request(now=0.0).topics == []
+    assert not interest.has_changed()
+
+
+def test_an_assignor_gets_the_topics_that_exist_with_the_racks_of_their_replicas() -> None:
+    interest = Interest(Subscription(), metadata_of(t=2, u=1))
+
+    assert interest.unknown({"t", "x"}) == ["x"]
+    assert interest.share_out({"t", "x"}) == {"t": [frozenset({"r1", "r2"})] * 2}
+
+
+def test_the_leader_shares_out_anew_when_partitions_come_and_says_so_once() -> None:
+    metadata = metadata_of(t=2, u=1)
+    interest = Interest(Subscription(), metadata)
+    leader = leading("t")
+    before = interest.must_share_out_anew(leader)
+    interest.share_out({"t"})
+    learn(metadata, t=2, u=5)
+    of_others = interest.must_share_out_anew(leader)
+    learn(metadata, t=3, u=5)
+
+    assert (before, of_others) == (False, False)
+    assert interest.must_share_out_anew(leader)
+    assert not interest.must_share_out_anew(leader)
+    assert not interest.must_share_out_anew(ALONE)
+
+
+def leading(*topics: str) -> ClassicMember:
+    """A member of a classic group that leads it."""
+    member = ClassicMember(
+        group_id="g",
+        assignors=[RangeAssignor()],
+        session_timeout=45.0,
+        heartbeat_interval=3.0,
+        rebalance_timeout=300.0,
+        backoff=Backoff(0.1, 1.0),
+    )
+    member._led = Led(ids=("m",), members=(Member("m", topics),))
+    return member
