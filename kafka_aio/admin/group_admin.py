@@ -164,7 +164,7 @@ class GroupAdmin(LogAdmin):
         """Make members leave a group, static ones too. Who is still running joins again.
 
         Args:
-            group: The group; of the classic protocol, or its members are.
+            group: The group.
             instance_ids: Members by their group.instance.id.
             member_ids: Members by the ids that the broker gave them.
             everyone: All that are in it, in place of ids.

@@ -14,6 +14,7 @@ from kafka_aio.errors import (
     AuthenticationError,
     AuthorizationError,
     ConfigError,
+    CorruptRecord,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -55,6 +56,7 @@ _KINDS: Final = (
     (AuthorizationError, Exit.REFUSED),
     (KafkaConnectionError, Exit.UNREACHABLE),
     (KafkaTimeoutError, Exit.UNREACHABLE),
+    (CorruptRecord, Exit.FAILED),
     (ProtocolError, Exit.NOT_KAFKA),
     (StateError, Exit.BUG),
 )

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
-from kafka_aio.consumer.listing import is_stale, is_worth_it
 from kafka_aio.errors import (
     BrokerError,
     CommitFailed,
@@ -35,6 +34,7 @@ from kafka_aio.errors import (
     for_code,
     fresh,
 )
+from kafka_aio.listing import is_stale, is_worth_it
 from kafka_aio.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -278,8 +278,8 @@ class Committer:
     def _give_up_twice_refused(self, answer: Answer, identity: Identity | None) -> None:
         """A generation that is refused twice has ended without us.
 
-        Once may be by chance: 1. the commit is sent, 2. all members have joined again, we too, 3. it
-        is refused, 4. the answer to our join comes, on another connection.
+        Once may be by chance: 1. the commit is sent, 2. all members have joined again, we too,
+        3. it is refused, 4. the answer to our join comes, on another connection.
         """
         old = [
             name for name, error in answer.again.items() if isinstance(error, IllegalGeneration)

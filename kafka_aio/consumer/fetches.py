@@ -11,8 +11,8 @@ half of the bytes, so that the others are not stalled.
 A node has one request out. A partition that has a new leader is asked of it at once, though the old
 one may never answer.
 
-An answer counts only if its partition is still in the era, and at the offset, that it was last asked
-for (B45, B46). A paused partition is not asked for; what is on its way to it is kept (B47).
+An answer counts only if its partition is still in the era, and at the offset, that it was last
+asked for (B45, B46). A paused partition is not asked for; what is on its way to it is kept (B47).
 
 Records may come from a replica nearby, which the leader names (KIP-392). An error, a lost
 connection, another leader or time make the partition go back to its leader (B50).

@@ -95,6 +95,7 @@ class OffsetCalls(Client[ConsumerConfig]):
         if offsets is not None:
             return offsets
         self._parts.reader.tell()
+        self._subscription.ask()  # it is dealt with: auto-commit must not go back behind it
         return self._subscription.positions()
 
     def _committer(self) -> Committer:

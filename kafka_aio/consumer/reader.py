@@ -259,6 +259,7 @@ class Reader:
 
     def _finish(self, opened: _Opened, end: Position) -> None:
         """All of a chunk was handed over, or left out."""
+        self.cursor.load([])
         self._opened = None
         if end.offset > opened.chunk.begin or opened.chunk.is_partly_read:
             self._advance(opened, end)

@@ -144,7 +144,7 @@ class _Balance:
         wanted = self._wanted[light]
         held = self._strange if only_strange else self._held
         for count, rank in self._heaviest:
-            if -count <= self._count[light] + 2:
+            if -count <= self._count[light] + 1:
                 return None
             theirs = held[self._ids[rank]]
             if wanted.keys().isdisjoint(theirs):

@@ -210,3 +210,16 @@ async def test_everyone_is_made_to_leave() -> None:
         assert (static, other, nobody) == ({"i": None}, {dynamic.id: None}, {})
         assert isinstance(missing, GroupIdNotFound)
         assert broker.group(GROUP).state == broker.group("other").state == "Empty"
+
+
+@on_virtual_time
+async def test_members_of_the_consumer_protocol_are_made_to_leave() -> None:
+    async with cluster() as (broker, admin):
+        await members.consume(admin, GROUP, "t", instance="i")
+        dynamic = await members.consume(admin, "other", "t")
+
+        static = await admin.remove_members(GROUP, everyone=True)
+        other = await admin.remove_members("other", everyone=True)
+
+        assert (static, other) == ({"i": None}, {dynamic.id: None})
+        assert broker.group(GROUP).state == broker.group("other").state == "Empty"

@@ -31,7 +31,7 @@ from tests.scenarios.consumer.world import (
 )
 from tests.scenarios.producer.api_world import Cut, cut_everywhere
 
-LARGE = batch_of([b"%d" % (each * 7_919 % 100_003) for each in range(30_000)], codec=Codec.GZIP)
+LARGE = batch_of([b"%d" % (each * 7_919 % 100_003) for each in range(15_000)], codec=Codec.GZIP)
 TOGETHER = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 1_000}
 
 

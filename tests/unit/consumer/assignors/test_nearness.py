@@ -183,8 +183,11 @@ def test_an_exchange_does_not_leave_shares_uneven() -> None:
         member("c", "v y", "C", "v-0 v-1 v-2"),
     ]
     topics = {
-        **{"v": on("C", "C", "C"), "w": on("A", "A", "A", "A"), "z": on("B", "B", "B")},
-        **{"x": on("B"), "y": on("A")},
+        "v": on("C", "C", "C"),
+        "w": on("A", "A", "A", "A"),
+        "x": on("B"),
+        "y": on("A"),
+        "z": on("B", "B", "B"),
     }
 
     found = assign(topics, *members)
