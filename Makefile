@@ -90,8 +90,9 @@ test-here: setup               ## every test, on the Python of .venv (KAFKA_AIO_
 test-faults: setup             ## three nodes killed, paused and stopped in turn under load, on both loops (`make test` has one)
 	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=90 $(PY) -m pytest tests/broker/test_faults.py -n 0 -s
 
-test-long: setup               ## the long proofs in full: leaders killed for three minutes under 200,000 records, and 1,000 seeds
+test-long: setup               ## the long proofs in full: leaders killed for three minutes under 200,000 records, groups of every kind, and 1,000 seeds
 	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=180 $(PY) -m pytest tests/broker/test_producer_faults.py -n 0 -s
+	KAFKA_AIO_LONG=1 KAFKA_AIO_FAULT_SECONDS=75 $(PY) -m pytest tests/broker/test_consumer_groups.py tests/broker/test_consumer_members.py -n 0 -s
 	$(PY) -m tests.simulation --seeds 1000
 
 simulate: build $(STAMPS)/test ## a producer, three nodes and faults on virtual time, for SEEDS=100; a failing seed says how to see it again
@@ -136,11 +137,11 @@ sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: m
 
 ## -- showing ---------------------------------------------------------------------------------------------------------
 
-.PHONY: demo bench bench-codec bench-protocol bench-net bench-broker bench-produce dist
+.PHONY: demo bench bench-codec bench-protocol bench-net bench-broker bench-produce bench-consume dist
 demo: build                    ## see it work: sets itself up and ends by itself
 	@$(PY) examples/demo.py
 
-bench: bench-codec bench-protocol bench-net bench-broker bench-produce ## all benchmarks, beside the peers
+bench: bench-codec bench-protocol bench-net bench-broker bench-produce bench-consume ## all benchmarks, beside the peers
 
 bench-codec: build $(STAMPS)/test ## record batches: ratios to aiokafka, in benchmarks/results/codec.json
 	$(PY) -m benchmarks.codec
@@ -156,6 +157,9 @@ bench-broker: setup            ## the embedded broker: MB/s and its CPU, and con
 
 bench-produce: setup           ## producing to a real Kafka: ratios to confluent-kafka, aiokafka and kafka-python, in benchmarks/results/produce.json
 	$(PY) -m benchmarks.produce
+
+bench-consume: setup           ## consuming from a real Kafka: ratios to the same, stalls of the loop, end to end, in benchmarks/results/consume.json
+	$(PY) -m benchmarks.consume
 
 dist: $(STAMPS)/test           ## sdist and wheel in dist/
 	rm -rf dist

@@ -26,6 +26,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 PIECES = (
     (
         "tests/broker/test_faults.py",
+        "tests/broker/test_consumer_groups.py",
         "tests/broker/test_launcher.py",
         "tests/broker/test_launcher_providers.py",
     ),

@@ -78,8 +78,8 @@ async def consumer(work: Work) -> AsyncIterator[AIOKafkaConsumer]:
 async def read_lists(work: Work) -> None:
     async with consumer(work) as aio:
 
-        async def read() -> int:
-            found = await aio.getmany(timeout_ms=round(PAUSE * 1000))
+        async def read(count: int) -> int:
+            found = await aio.getmany(timeout_ms=round(PAUSE * 1000), max_records=count)
             return sum(map(len, found.values()))
 
         await workloads.read_lists(work, read)

@@ -219,6 +219,7 @@ class GroupAdmin(LogAdmin):
             ids: The groups. One that does not exist has committed nothing.
             partitions: The partitions; all for which something is committed, if not given.
             require_stable: Wait for the end of transactions that may still change it (KIP-447).
+                Without it, a coordinator that has just taken over may miss the last commits.
             timeout: Seconds for the whole call.
 
         Returns:
@@ -404,7 +405,9 @@ class GroupAdmin(LogAdmin):
         self, group: str, partitions: Sequence[TopicPartition] | None, deadline: float
     ) -> GroupOffsets:
         left = self._calls.left(deadline)
-        found = (await self.list_group_offsets([group], partitions, timeout=left))[group]
+        found = (
+            await self.list_group_offsets([group], partitions, require_stable=True, timeout=left)
+        )[group]
         if isinstance(found, KafkaError):
             raise found
         return found

@@ -111,7 +111,7 @@ class Commit:
         """It has ended: tell those who want to know, the callback first."""
         self._is_done = True
         self._error = error
-        if error is None:
+        if error is None and self.offsets:  # an empty one only waits for those before it
             user_code.committed(self.offsets)
         if self._callback is not None:
             user_code.call(self._callback, dict(self.offsets), error)
@@ -235,7 +235,7 @@ class Committer:
                 now = self._loop.time()
                 for entry in self._queue.settled(now=now):
                     self._settle(entry)
-                if offsets := self._queue.take(now=now):
+                if not self._tasks.is_closed and (offsets := self._queue.take(now=now)):
                     self._tasks.spawn(partial(self._send, offsets), name="commit")
                 await self._wakeup.wait(until=self._queue.deadline)
         finally:

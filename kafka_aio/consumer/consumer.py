@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
-from contextlib import suppress
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping
 from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self
@@ -15,10 +15,16 @@ from kafka_aio.consumer.reader import Batches
 from kafka_aio.consumer.record import ReadRecord
 from kafka_aio.consumer.subscription import Wanted, checked_partition
 from kafka_aio.consumer.values import ConsumerHealth, ConsumerStatistics
-from kafka_aio.errors import KafkaError, KafkaTimeoutError, StateError, WakeupError
+from kafka_aio.errors import KafkaError, StateError, WakeupError
+from kafka_aio.metadata.topic import check_name
 from kafka_aio.net.clock import seconds
 from kafka_aio.records.batch import FetchedBatch
-from kafka_aio.types import ConsumerGroupMetadata, PartitionInfo, TopicPartition
+from kafka_aio.types import (
+    ConsumerGroupMetadata,
+    PartitionInfo,
+    SubscriptionPattern,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with defaults: Consumer() gives bytes (PEP 696)
@@ -62,6 +68,11 @@ class Consumer(OffsetCalls, Generic[K, V]):
         config, topics = None, what
         if what and not isinstance(what[0], str):
             config, topics = what[0], what[1:]
+            if not isinstance(config, ConsumerConfig):
+                raise TypeError(
+                    'topics are given one by one, Consumer("orders", "payments", ...), and a'
+                    f" ConsumerConfig may come before them; not <{type(config).__qualname__}>"
+                )
         super().__init__(config, **options)
         self._settle()
         if topics:
@@ -138,17 +149,28 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
         Raises:
             StateError: Partitions are assigned by hand, or the topics are subscribed to in another
-                way: unsubscribe first.
-            TypeError, ValueError: These are no names of topics.
+                way: unsubscribe first; or the broker does not match patterns for this consumer.
+            TypeError, ValueError: These are no names of topics, or there are none.
         """
         if self._tasks is not None:
             self._check()
+        self._check_wanted(topics)
         self._subscription.subscribe(topics)
         self._listener = listener
         if self._tasks is not None:
             self._parts.coordinator.listener = listener
             self._parts.coordinator.subscribe()
             self._parts.changed()
+
+    def _check_wanted(self, topics: Wanted) -> None:
+        if isinstance(topics, SubscriptionPattern):
+            if self._config.group_id is None or self._config.group_protocol != "consumer":
+                raise StateError(
+                    "the broker matches a SubscriptionPattern for members of a group only: set"
+                    " group_id and group_protocol='consumer', or use re.compile()"
+                )
+        elif isinstance(topics, Collection) and not topics:
+            raise ValueError("no topics are given: await unsubscribe() to read nothing any more")
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions from now on, in place of those before, whatever a group does.
@@ -159,14 +181,23 @@ class Consumer(OffsetCalls, Generic[K, V]):
         """
         if self._tasks is not None:
             self._check()
+        wanted = [checked_partition(each) for each in partitions]
+        if self._subscription.is_by_group:
+            raise StateError(
+                "the consumer is subscribed, and cannot be assigned partitions by hand: call"
+                " unsubscribe() first, or use another consumer"
+            )
+        if self._tasks is not None:
             self._parts.reader.tell()
             self._parts.coordinator.commit_ahead()
-        self._subscription.assign(partitions)
+        self._subscription.assign(wanted)
         if self._tasks is not None:
             self._parts.changed()
 
     async def unsubscribe(self, *, timeout: float | None = None) -> None:
         """Read nothing from now on: commit what is dealt with, and leave the group.
+
+        Cancelled, it is cut short, but leaves all the same.
 
         Raises:
             UserCodeError: The listener has raised something.
@@ -175,14 +206,21 @@ class Consumer(OffsetCalls, Generic[K, V]):
         if self._tasks is not None:
             self._check()
             left = seconds(timeout, self._api_timeout)
-            error = await self._leave("unsubscribed", None, left)
+            try:
+                error = await self._leave("unsubscribed", None, left)
+            except asyncio.CancelledError:
+                self._want_nothing()
+                raise
+        self._want_nothing()
+        if error is not None:
+            raise error
+
+    def _want_nothing(self) -> None:
         self._subscription.unsubscribe()
         self._listener = None
         if self._tasks is not None:
             self._parts.handover.forget_told()
             self._parts.changed()
-        if error is not None:
-            raise error
 
     def subscription(self) -> frozenset[str]:
         """The topics subscribed to: by name, or those that match the pattern."""
@@ -250,9 +288,10 @@ class Consumer(OffsetCalls, Generic[K, V]):
         """
         self._check()
         most = self._config.max_poll_records if max_records is None else max_records
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            kind = ValueError if type(most) is int else TypeError
-            raise kind(f"max_records is an int of 1 or more, not {max_records!r}")
+        if type(most) is not int:
+            raise TypeError(f"max_records is an int, not {most!r}")
+        if most < 1:
+            raise ValueError(f"max_records is 1 or more, not {most}")
         until = self._parts.loop.time() + seconds(timeout, inf)
         return await self._parts.reader.poll(most, until=until)
 
@@ -328,15 +367,12 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
         Raises:
             KafkaTimeoutError: There is no such topic in time.
+            BrokerError: There never will be: its name is none, or we have no right to see it.
+            TypeError, ValueError: This is no name.
         """
         self._check()
-        until = self._until(timeout)
-        with suppress(KafkaTimeoutError):
-            await self._parts.lister.know_topic(topic, until=until)
-        found = self._cluster.metadata.partitions(topic)
-        if found is None:
-            raise KafkaTimeoutError(f"topic {topic!r} is not there in time")
-        return found
+        check_name(topic)
+        return await self._parts.lister.partitions(topic, until=self._until(timeout))
 
     async def list_topics(
         self, *, timeout: float | None = None

@@ -104,6 +104,8 @@ class Coordinator:
         """
         self.listener: object = None
         """Who is told of partitions that come and go: any object, or None."""
+        self.trouble = ""
+        """Why the coordinator of the group does not answer; empty if it does."""
         self._cluster = cluster
         self._tasks = tasks
         self._membership = membership
@@ -255,9 +257,11 @@ class Coordinator:
             )
         except KafkaError as error:
             logger.info("group %r: %s", self._group_id, error)
+            self.trouble = f"group {self._group_id!r}: {error}"
             now = self._loop.time()
             self._membership.failed(step.request, error, now=now, jitter=self._jitter())
         else:
+            self.trouble = ""
             if response.error_code in _MOVED:
                 self._cluster.coordinator_moved(self._coordinator)
             now = self._loop.time()
@@ -379,8 +383,8 @@ class Coordinator:
     ) -> UserCodeError | None:
         """Be out of the group: commit, call the callback, say so; all until that time of the loop.
 
-        A coordinator that does not answer only costs time. Afterwards nothing is owned; without a
-        group, only commits are waited for.
+        A coordinator that does not answer only costs time. Afterwards nothing is owned, also if it
+        is cancelled; without a group, only commits are waited for.
 
         Returns:
             What the callback raised.
@@ -395,10 +399,14 @@ class Coordinator:
         self._leaves += 1
         try:
             async with self._leave_lock:
-                await self._end_step(until)
-                error = await self._let_all_go(until)
-                if request := self._membership.leave(reason, stays=stays):
-                    await self._say(request, until=until)
+                try:
+                    await self._end_step(until)
+                    error = await self._let_all_go(until)
+                finally:  # whoever is cancelled has left all the same
+                    saying = self._begin_to_say(self._membership.leave(reason, stays=stays), until)
+                if saying is not None:
+                    await saying.wait()
+                await self._user_code.wait_called(until=until)
                 return error
         finally:
             self._leaves -= 1
@@ -425,11 +433,20 @@ class Coordinator:
         half = (self._loop.time() + until) / 2  # a dead coordinator leaves time for the callback
         if partitions and self._subscription.is_by_group:
             self._subscription.revoking(partitions)
-            return await self._let_go(partitions, until=half, limit=until)
+            try:
+                return await self._let_go(partitions, until=half, limit=until)
+            finally:  # also if it is cancelled
+                self._give_up(partitions)
+                self._gone(partitions)
         if self._auto is not None:
             await self._auto.commit(until=half)
         await self._wait_settled(until)
         return None
+
+    def _begin_to_say(self, request: Request[Any] | None, until: float) -> Running | None:
+        if request is None or self._tasks.is_closed:
+            return None
+        return self._tasks.spawn(partial(self._say, request, until=until), name="farewell")
 
     async def _say(self, request: Request[Any], *, until: float) -> None:
         """Not behind a join that is under way: on the connection of the commits."""

@@ -99,11 +99,16 @@ class Fetcher:
         self._seen = (-1, -1)  # the versions of the metadata and of the assignment
         self.moved: Callable[[], None] = lambda: None
         """Called when a position is to be reset, or leaders are others."""
-        self.trouble = ""
-        """Why nothing comes from some node, in words; empty where all is well."""
+        self._troubles: dict[int, str] = {}  # by node
 
     def __repr__(self) -> str:
         return f"<Fetcher: {self.fetches!r}>"
+
+    @property
+    def troubles(self) -> list[str]:
+        """Why nothing comes from some nodes, in words."""
+        sources = {each.leader.node for each in self._subscription if each.leader is not None}
+        return [text for node, text in self._troubles.items() if node in sources]
 
     def wake(self) -> None:
         """Something has changed: what is wanted, who leads it, or how much room there is."""
@@ -115,8 +120,11 @@ class Fetcher:
                 await self._wakeup.wait(until=self._turn(self._loop.time()))
         finally:
             self._receiver.wake()  # who waits for records looks whether the client has failed
-            with anyio.move_on_after(SESSIONS_END, shield=True):
-                await self._end_sessions()
+            try:
+                with anyio.move_on_after(SESSIONS_END, shield=True):
+                    await self._end_sessions()
+            finally:
+                self._receiver.wake()  # once more: our own failure is known only now
 
     def _turn(self, now: float) -> float:
         """Send what can be sent; when to look again."""
@@ -190,14 +198,14 @@ class Fetcher:
         pause = self._retry.delay(failures, jitter=self._rng.uniform(-1, 1))
         self._failures[node] = failures + 1
         self._rests[node] = self._loop.time() + pause
-        self.trouble = f"fetch from node {node}: {error}"
+        self._troubles[node] = f"fetch from node {node}: {error}"
         logger.info("fetch failed node=%d error=%s pause=%.3f", node, error, pause)
 
     def _answered(self, fetch: Fetch, session: Session, response: FetchResponse) -> None:
         told = session.answered(response)
         if told.error is None:
             self._failures.pop(fetch.node, None)
-            self.trouble = ""
+            self._troubles.pop(fetch.node, None)
         heard = self.fetches.add(
             fetch,
             told.partitions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kafka_aio.backoff import Backoff
@@ -13,6 +13,7 @@ from kafka_aio.errors import (
     KafkaError,
     KafkaTimeoutError,
     UnknownTopicOrPartition,
+    for_code,
 )
 from kafka_aio.listing import Listed, list_requests, not_listed, read_listed
 from kafka_aio.metadata import Metadata
@@ -86,21 +87,24 @@ class Lister:
             await self._tasks.sleep(until=self._loop.time() + pause)
         return {name: found[name] for name in times}
 
-    async def know_topic(self, topic: str, *, until: float) -> None:
-        """Wait until the metadata has a topic.
+    async def partitions(self, topic: str, *, until: float) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, once the metadata has it.
 
         Raises:
             KafkaTimeoutError: It is not there by then.
+            BrokerError: It never will be.
         """
         attempt = 0
         while True:
-            await self._know_topics({topic}, until)
-            if self._cluster.metadata.partition_count(topic) is not None:
-                return
+            unknown = await self._know_topics({topic}, until)
+            found = self._cluster.metadata.partitions(topic)
+            if found is not None:
+                return found
             pause = self._retry.delay(attempt, jitter=self._rng.uniform(-1, 1))
             attempt += 1
             if self._loop.time() + pause >= until:
-                raise KafkaTimeoutError(f"topic {topic!r} is not there in time")
+                why = "" if unknown is None else f"; last: {unknown}"
+                raise KafkaTimeoutError(f"topic {topic!r} is not there in time{why}")
             await self._tasks.sleep(until=self._loop.time() + pause)
 
     async def all_topics(self, *, timeout: float) -> dict[str, tuple[PartitionInfo, ...]]:
@@ -144,7 +148,15 @@ class Lister:
                 await self._cluster.refresh(sorted(unknown), timeout=min(left, _TOPICS_WAIT))
             except (KafkaConnectionError, KafkaTimeoutError) as error:
                 return error
+            self._check_refusals(unknown)
         return None
+
+    def _check_refusals(self, topics: Iterable[str]) -> None:
+        """Raise what no other attempt would mend."""
+        for topic in topics:
+            code = self._cluster.metadata.topic_error(topic)
+            if code and not (refusal := for_code(code, where=f"topic {topic!r}")).retriable:
+                raise refusal
 
     def _why_leaderless(self, name: TopicPartition, unknown: KafkaError | None) -> KafkaError:
         count = self._cluster.metadata.partition_count(name.topic)

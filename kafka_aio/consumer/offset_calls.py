@@ -93,6 +93,9 @@ class OffsetCalls(Client[ConsumerConfig]):
 
     def _to_commit(self, offsets: Offsets | None) -> Offsets:
         if offsets is not None:
+            if isinstance(offsets, Mapping):
+                for name in offsets:
+                    checked_partition(name)
             return offsets
         self._parts.reader.tell()
         self._subscription.ask()  # it is dealt with: auto-commit must not go back behind it
@@ -123,7 +126,7 @@ class OffsetCalls(Client[ConsumerConfig]):
 
         Raises:
             StateError: The partition is not assigned to this consumer.
-            ValueError: The offset is negative.
+            TypeError, ValueError: The offset is none.
         """
         self._check()
         self._parts.reader.tell()

@@ -24,6 +24,7 @@ from kafka_aio.consumer.ranges import Ranges
 from kafka_aio.consumer.reader import Reader
 from kafka_aio.consumer.subscription import Mode, Subscription
 from kafka_aio.consumer.user_code import UserCode
+from kafka_aio.consumer.watch import Watch
 from kafka_aio.errors import StateError
 from kafka_aio.net import clock
 from kafka_aio.net.cluster import Cluster
@@ -39,6 +40,7 @@ class Parts:
         self.cluster = Cluster(config, tasks)
         self.subscription = subscription
         self.tasks = tasks
+        self._group_id = config.group_id
         self.handover = Handover()
         self.user_code = UserCode(
             tasks,
@@ -96,6 +98,13 @@ class Parts:
             is_asking=lambda: self.reader.is_asking,
             changed=self.changed,
         )
+        self.watch = Watch(
+            subscription,
+            self.cluster.metadata,
+            others=self._of_tasks,
+            waits_for=self._waits_for,
+            tell=self.handover.tell,
+        )
         self._join()
 
     def _join(self) -> None:
@@ -114,6 +123,7 @@ class Parts:
         if self.committer is not None:
             self.tasks.spawn(self.committer.run, name="commits")
         self.tasks.spawn(self.coordinator.run, name="group")
+        self.tasks.spawn(self.watch.run, name="watch")
         self.coordinator.subscribe()
 
     def changed(self) -> None:
@@ -126,10 +136,17 @@ class Parts:
 
     def trouble(self) -> str:
         """Why records may not come; empty if there is no reason to think so."""
-        stuck = [str(each.partition) for each in self.subscription if each.is_stuck]
-        if stuck:
-            return f"{', '.join(stuck)}: what comes next cannot be read, and nobody has sought past"
-        return self.fetcher.trouble
+        return self.watch.trouble()
+
+    def _of_tasks(self) -> list[str]:
+        """What the tasks have trouble with."""
+        group = self.coordinator.trouble if self.subscription.is_by_group else ""
+        return [*self.fetcher.troubles, group]
+
+    def _waits_for(self) -> str:
+        is_out = self.reader.is_asking and self.coordinator.identity() is None
+        state = self.coordinator.state
+        return f"group {self._group_id!r} has not let us in ({state})" if is_out else ""
 
     def _asked(self) -> None:
         if self.subscription.mode is Mode.NONE:

@@ -4,7 +4,7 @@ Ranges of different partitions that are read at the same time share their fetche
 lane. A second range of a partition goes to another lane, which has fetches of its own.
 
 When memory is short, ranges that nobody asks at the moment give back what they have at hand, and
-nothing is fetched for them until they are asked: so they do not stall those that somebody waits for.
+nothing is fetched for them until they are asked: so they do not stall others.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ class RangeRead:
             elif not await lane.wait(self._partition, until=deadline):
                 raise KafkaTimeoutError(
                     f"{self._partition}: nothing came of offset {self._position} in time;"
-                    f" {lane.fetcher.trouble or 'the broker sent nothing'}"
+                    f" {'; '.join(lane.fetcher.troubles) or 'the broker sent nothing'}"
                 )
             self._ranges.check_open()
         return None

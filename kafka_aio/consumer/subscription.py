@@ -294,13 +294,15 @@ class Subscription:
 
         Raises:
             StateError: The partition is not owned.
-            ValueError: The offset is negative.
+            TypeError, ValueError: The offset is none.
         """
         if isinstance(to, OffsetAndMetadata):
             epoch = NO_EPOCH if to.leader_epoch is None else to.leader_epoch
             position = Position(to.offset, epoch)
         else:
             position = Position(to)
+        if isinstance(position.offset, bool) or not isinstance(position.offset, int):
+            raise TypeError(f"{partition}: an offset to seek is an int, not {position.offset!r}")
         if position.offset < 0:
             raise ValueError(f"{partition}: an offset to seek is 0 or more, not {position.offset}")
         self[partition].seek(position)
@@ -390,6 +392,6 @@ def checked_partition(partition: object) -> TopicPartition:
         raise TypeError(f"a partition is a TopicPartition(topic, number), not {partition!r:.60}")
     name, number = partition
     check_name(name)
-    if not isinstance(number, int) or number < 0:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise ValueError(f"the number of a partition is 0 or more, not {number!r:.60}")
     return TopicPartition(name, number)

@@ -10,6 +10,7 @@ from inspect import isawaitable
 from typing import Any
 
 from kafka_aio.consumer.assignors.assignor import Assignment, Assignor, Member, Topics
+from kafka_aio.consumer.assignors.custom import checked
 from kafka_aio.consumer.commits import Offsets
 from kafka_aio.consumer.record import ConsumerRecord
 from kafka_aio.errors import DeserializationError, KafkaError, UserCodeError
@@ -36,7 +37,7 @@ class UserCode:
         self._value_deserializer = value_deserializer
         self._on_consume = _methods(interceptors, "on_consume")
         self._on_commit = _methods(interceptors, "on_commit")
-        self._callbacks: dict[asyncio.Event, None] = {}  # an event for each that runs
+        self._callbacks: dict[asyncio.Event, asyncio.Task[Any] | None] = {}  # those that run
 
     def __repr__(self) -> str:
         listening = len(self._on_consume)
@@ -117,6 +118,7 @@ class UserCode:
     async def _finish(
         self, callback: Callable[..., Any], waiting: Awaitable[Any], ended: asyncio.Event
     ) -> None:
+        self._callbacks[ended] = asyncio.current_task()
         try:
             await waiting
         except Exception:
@@ -130,10 +132,15 @@ class UserCode:
             ended.set()
 
     async def wait_called(self, *, until: float) -> None:
-        """Wait for the end of the callbacks that run, or for that time of the loop."""
+        """Wait for the end of the callbacks that run, or for that time of the loop.
+
+        One that waits itself is not waited for.
+        """
+        ours = asyncio.current_task()
+        others = [ended for ended, task in self._callbacks.items() if task is not ours]
         try:
             async with asyncio.timeout_at(until):
-                for ended in list(self._callbacks):
+                for ended in others:
                     await ended.wait()
         except TimeoutError:
             logger.warning("%d callbacks of commits have not ended in time", len(self._callbacks))
@@ -172,13 +179,9 @@ class UserCode:
     ) -> Assignment | UserCodeError:
         """What each member gets; an error if the assignor raises, or gives something else."""
         try:
-            assignment = assignor.assign(members, topics)
-            ids = {member.id for member in members}
-            return {
-                member: [TopicPartition(*each) for each in assignment[member]]
-                for member in assignment
-                if member in ids
-            }
+            return checked(assignor.name, assignor.assign(members, topics), members, topics)
+        except UserCodeError as error:
+            return error
         except Exception as error:
             return _raised(assignor.assign, error, ())
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kafka_aio.complaint import Complaint
 from kafka_aio.errors import (
     BufferFull,
     KafkaConnectionError,
@@ -29,7 +30,6 @@ from kafka_aio.net.clock import seconds
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.tasks import Tasks
 from kafka_aio.producer.accumulator import Accumulator
-from kafka_aio.producer.complaint import Complaint
 from kafka_aio.producer.delivery import Delivery, OpenTopic
 from kafka_aio.producer.record import ProducerRecord
 from kafka_aio.producer.sender import Sender

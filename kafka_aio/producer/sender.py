@@ -19,13 +19,13 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.backoff import Backoff
+from kafka_aio.complaint import FIRST_AFTER, Complaint
 from kafka_aio.errors import AuthenticationError, KafkaConnectionError, KafkaError, StateError
 from kafka_aio.net import clock
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.tasks import Tasks, Wakeup
 from kafka_aio.producer.accumulator import Accumulator
 from kafka_aio.producer.batch import Batch, Phase
-from kafka_aio.producer.complaint import FIRST_AFTER, Complaint
 from kafka_aio.producer.failures import Failures
 from kafka_aio.producer.identification import ask_for_id
 from kafka_aio.producer.requests import produce

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from kafka_aio import Consumer, ConsumerRecord, Producer, Record, TopicPartition
+from kafka_aio import Consumer, Producer, TopicPartition
+from kafka_aio.consumer.record import ReadRecord
 from tests.kafka.cluster import Cluster
 from tests.kafka.topic import Topic
 
 SECONDS = 30.0
-AnyRecord = Record | ConsumerRecord[Any, Any]
+AnyRecord = ReadRecord[bytes, bytes]
 
 
 async def new_topic(
@@ -50,8 +51,12 @@ def partitions_of(topic: str, count: int) -> list[TopicPartition]:
 
 
 def consumer_of(kafka: Cluster, *topics: str, **options: Any) -> Consumer:
-    """One that begins with the first record."""
-    given = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest"}
+    """One that begins with the first record, and hears soon that there is none."""
+    given = {
+        "bootstrap_servers": kafka.bootstrap,
+        "auto_offset_reset": "earliest",
+        "fetch_max_wait_ms": 100,
+    }
     return Consumer(*topics, **(given | options))
 
 
@@ -73,5 +78,12 @@ async def offsets_of(consumer: Consumer, count: int) -> list[int]:
     return [record.offset for record in records]
 
 
-async def nothing_comes(consumer: Consumer, seconds: float = 0.7) -> bool:
+async def nothing_comes(consumer: Consumer, seconds: float = 0.4) -> bool:
+    """For the time of some fetches."""
     return await consumer.poll(timeout=seconds) == {}
+
+
+async def wait_for(is_true: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not await is_true():  # noqa: ASYNC110 - a broker tells nobody
+            await asyncio.sleep(0.02)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from kafka_aio import Admin, GroupDescription, GroupState, NewTopic, Producer, TopicPartition
+
+T = TypeVar("T")
 
 PATIENCE = 30.0
 FIRST = 1_700_000_000_000
@@ -39,7 +43,12 @@ async def described(admin: Admin, group: str) -> GroupDescription:
 
 async def state_of(admin: Admin, group: str, state: GroupState) -> GroupDescription:
     """The group, once it has come to that."""
+    return await eventually(lambda: described(admin, group), lambda found: found.state is state)
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) -> T:
+    """What a broker says once it is so."""
     async with asyncio.timeout(PATIENCE):
-        while (found := await described(admin, group)).state is not state:  # noqa: ASYNC110 - only the broker knows
+        while not is_so(told := await ask()):  # noqa: ASYNC110 - only the broker knows
             await asyncio.sleep(0.02)
-    return found
+    return told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -32,8 +33,10 @@ from tests.broker.consuming import (
     partitions_of,
     take,
     topic_with,
+    wait_for,
     write,
 )
+from tests.groups.kinds import prepare
 from tests.kafka.cluster import Cluster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -48,8 +51,16 @@ class Grouped(NamedTuple):
     def consumer(self, *topics: str, **options: Any) -> Consumer:
         return consumer_of(self.kafka, *topics, group_protocol=self.protocol, **options)
 
+    async def topic_with(self, purpose: str, counts: Sequence[int]) -> str:
+        """A topic, and a group of the same name whose members hear of changes soon."""
+        topic = await topic_with(self.kafka, purpose, counts)
+        if self.protocol == "consumer":
+            await prepare(self.kafka.bootstrap, topic)
+        return topic
+
 
 @pytest.fixture(
+    scope="session",
     params=[("kafka", "classic"), ("kafka", "consumer"), ("oldest_kafka", "classic")],
     ids="-".join,
 )
@@ -73,7 +84,7 @@ class Listener:
 
 
 async def test_a_group_goes_on_where_it_was(grouped: Grouped) -> None:
-    topic = await topic_with(grouped.kafka, "goes-on", [10, 10])
+    topic = await grouped.topic_with("goes-on", [10, 10])
     first, second = partitions_of(topic, 2)
     listener = Listener()
     async with grouped.consumer(group_id=topic, enable_auto_commit=False) as consumer:
@@ -98,7 +109,7 @@ async def test_a_group_goes_on_where_it_was(grouped: Grouped) -> None:
 
 
 async def test_commits_are_awaited_or_called_back_and_keep_their_order(grouped: Grouped) -> None:
-    topic = await topic_with(grouped.kafka, "commits", [10])
+    topic = await grouped.topic_with("commits", [10])
     (name,) = partitions_of(topic, 1)
     heard: list[Any] = []
     async with grouped.consumer(topic, group_id=topic, enable_auto_commit=False) as consumer:
@@ -117,26 +128,28 @@ async def test_commits_are_awaited_or_called_back_and_keep_their_order(grouped: 
 
 
 async def test_auto_commit_is_for_what_was_asked_past(grouped: Grouped) -> None:
-    topic = await topic_with(grouped.kafka, "auto", [10])
+    topic = await grouped.topic_with("auto", [10])
     (name,) = partitions_of(topic, 1)
     async with grouped.consumer(topic, group_id=topic, auto_commit_interval_ms=50) as consumer:
         await offsets_of(consumer, 4)
         await offsets_of(consumer, 3)
-        async with asyncio.timeout(SECONDS):
-            while (found := (await consumer.committed([name]))[name]) is None:
-                await asyncio.sleep(0.02)
-        await asyncio.sleep(0.3)
-        assert (await consumer.committed([name]))[name] == found
-        assert found.offset == 4
 
+        async def is_committed() -> bool:
+            return (await consumer.committed([name]))[name] is not None
+
+        await wait_for(is_committed)
+        await asyncio.sleep(0.3)
+        found = (await consumer.committed([name]))[name]
     async with grouped.consumer(group_id=topic) as consumer:
-        left = (await consumer.committed([name]))[name]
-        assert left is not None
-        assert left.offset == 7
+        after = (await consumer.committed([name]))[name]
+
+    assert found is not None
+    assert after is not None
+    assert (found.offset, after.offset) == (4, 7)
 
 
 async def test_what_a_consumer_tells_of_itself(grouped: Grouped) -> None:
-    topic = await topic_with(grouped.kafka, "itself", [5, 7])
+    topic = await grouped.topic_with("itself", [5, 7])
     first, second = partitions_of(topic, 2)
     async with grouped.consumer(topic, group_id=topic) as consumer:
         await take(consumer, 12)
@@ -173,8 +186,8 @@ async def test_a_rebalance_can_be_asked_for(each_kafka: Cluster) -> None:
 
 
 async def test_topics_are_left_and_others_read(grouped: Grouped) -> None:
-    topic = await topic_with(grouped.kafka, "left", [3])
-    other = await topic_with(grouped.kafka, "other", [4])
+    topic = await grouped.topic_with("left", [3])
+    other = await grouped.topic_with("other", [4])
     listener = Listener()
     async with grouped.consumer(group_id=topic) as consumer:
         consumer.subscribe([topic], listener)
@@ -198,7 +211,7 @@ async def test_topics_are_left_and_others_read(grouped: Grouped) -> None:
 
 @pytest.mark.parametrize("leaves", [None, True, False])
 async def test_who_closes_leaves_the_group_or_stays(grouped: Grouped, leaves: bool | None) -> None:
-    topic = await topic_with(grouped.kafka, "leaving", [1])
+    topic = await grouped.topic_with("leaving", [1])
     consumer = grouped.consumer(topic, group_id=topic)
     await consumer.start()
     try:
@@ -245,11 +258,16 @@ async def test_a_range_ends_exactly_where_it_should(each_kafka: Cluster) -> None
             batches = [batch async for batch in consumer.read_range(name, start, end)]
             return [record.offset for batch in batches for record in batch.records]
 
-        found = await asyncio.gather(
-            read(first, 0, 1_000), read(second, 10, 11), read(first, 500, 777), read(first, 7, 7)
+        found = tuple(
+            await asyncio.gather(
+                read(first, 0, 1_000),
+                read(second, 10, 11),
+                read(first, 500, 777),
+                read(first, 7, 7),
+            )
         )
 
-        assert found == [list(range(1_000)), [10], list(range(500, 777)), []]
+        assert found == (list(range(1_000)), [10], list(range(500, 777)), [])
         assert consumer.assignment() == frozenset()
         with pytest.raises(KafkaError, match="1001"):
             await read(first, 0, 1_001)
@@ -263,9 +281,10 @@ async def test_what_logs_hold(each_kafka: Cluster) -> None:
         assert await consumer.beginning_offsets([first, second]) == {first: 0, second: 0}
         assert await consumer.end_offsets([first, second]) == {first: 5, second: 0}
         found = await consumer.offsets_for_times({first: now - 60_000, second: now - 60_000})
-        assert found[first] is not None
-        assert found[first].offset == 0
-        assert abs(found[first].timestamp - now) < 30_000
+        at = found[first]
+        assert at is not None
+        assert at.offset == 0
+        assert abs(at.timestamp - now) < 30_000
         assert found[second] is None
         assert await consumer.offsets_for_times({first: now + 60_000}) == {first: None}
         assert [each.partition for each in await consumer.partitions_for(topic)] == [0, 1]
@@ -299,13 +318,13 @@ async def test_one_task_reads_and_another_wakes_it(each_kafka: Cluster) -> None:
 
 
 async def test_topics_that_match_a_pattern_are_found_as_they_come(grouped: Grouped) -> None:
-    first = await topic_with(grouped.kafka, "pattern-x", [2])
-    await topic_with(grouped.kafka, "no-pattern-x", [2])
-    prefix = first.rpartition("-")[0]
+    prefix = f"pattern-{time.time_ns()}"
+    first = await grouped.topic_with(prefix, [2])
+    await grouped.topic_with(f"not-{prefix}", [2])
     async with grouped.consumer(group_id=first, metadata_max_age_ms=500) as consumer:
         consumer.subscribe(re.compile(rf"{prefix}-.*"))
         before = await take(consumer, 2)
-        second = await topic_with(grouped.kafka, "pattern-x", [3])
+        second = await grouped.topic_with(prefix, [3])
         after = await take(consumer, 3)
 
         assert before.keys() == {TopicPartition(first, 0)}
@@ -314,10 +333,12 @@ async def test_topics_that_match_a_pattern_are_found_as_they_come(grouped: Group
 
 
 async def test_a_broker_matches_patterns_too(kafka: Cluster) -> None:
-    first = await topic_with(kafka, "server-side", [2])
-    await topic_with(kafka, "not-server-side", [2])
+    prefix = f"server-side-{time.time_ns()}"
+    first = await topic_with(kafka, prefix, [2])
+    await topic_with(kafka, f"not-{prefix}", [2])
+    await prepare(kafka.bootstrap, first)
     async with consumer_of(kafka, group_id=first, group_protocol="consumer") as consumer:
-        consumer.subscribe(SubscriptionPattern("server-side-[0-9]+"))
+        consumer.subscribe(SubscriptionPattern(f"{prefix}-[0-9]+"))
         before = await take(consumer, 2)
 
         assert before.keys() == {TopicPartition(first, 0)}
@@ -325,7 +346,7 @@ async def test_a_broker_matches_patterns_too(kafka: Cluster) -> None:
 
 
 async def test_new_partitions_of_a_topic_are_shared_out(grouped: Grouped) -> None:
-    topic = await topic_with(grouped.kafka, "growing", [1])
+    topic = await grouped.topic_with("growing", [1])
     async with (
         grouped.consumer(topic, group_id=topic, metadata_max_age_ms=500) as consumer,
         Admin(bootstrap_servers=grouped.kafka.bootstrap) as admin,
@@ -341,16 +362,17 @@ async def test_new_partitions_of_a_topic_are_shared_out(grouped: Grouped) -> Non
 
 
 class Interceptor:
-    """Counts."""
+    """Counts, and notes."""
 
     def __init__(self) -> None:
-        self.records = self.commits = 0
+        self.records = 0
+        self.commits: list[dict[TopicPartition, OffsetAndMetadata]] = []
 
     def on_consume(self, records: list[Any]) -> None:
         self.records += len(records)
 
     def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        self.commits += len(offsets)
+        self.commits.append(offsets)
 
 
 async def test_code_of_the_users_is_called(each_kafka: Cluster) -> None:
@@ -361,16 +383,27 @@ async def test_code_of_the_users_is_called(each_kafka: Cluster) -> None:
     async with consumer_of(
         each_kafka, topic, group_id=topic, value_deserializer=int, interceptors=[interceptor]
     ) as consumer:
-        taken = await take(consumer, 4)
+        values: dict[TopicPartition, list[Any]] = {first: [], second: []}
+
+        async def read(count: int) -> None:
+            async with asyncio.timeout(SECONDS):
+                while sum(map(len, values.values())) < count:
+                    for name, records in (await consumer.poll()).items():
+                        values[name] += [record.value for record in records]
+
         with pytest.raises(DeserializationError) as raised:
-            await consumer.poll(timeout=SECONDS)
+            await read(5)
         assert (raised.value.topic, raised.value.partition, raised.value.offset) == (topic, 0, 3)
         consumer.seek(first, 4)
+        await write(each_kafka, topic, [1, 1])
+        await read(6)
         await consumer.commit()
 
-    assert [record.value for record in taken[first]] == [0, 1, 2]
-    assert [record.value for record in taken[second]] == [0]
-    assert (interceptor.records, interceptor.commits) == (4, 2)
+    assert values == {first: [0, 1, 2, 0], second: [0, 0]}
+    assert interceptor.records == 6
+    assert [{name: at.offset for name, at in each.items()} for each in interceptor.commits] == [
+        {first: 5, second: 2}
+    ]
 
 
 async def test_options_by_kafkas_names_and_as_a_configuration(kafka: Cluster) -> None:

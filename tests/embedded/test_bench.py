@@ -8,9 +8,11 @@ import pytest
 
 from kafka_aio.broker import BrokerThread
 from kafka_aio.cli.bench import clients, rounds
+from kafka_aio.errors import InvalidRecord
 from tests.unit.cli.shell import call
 
 QUICK = ("--warm-up", "0", "--repetitions", "1", "--json")
+READING = ("--seconds", "20", "--repetitions", "1", "--json")
 
 
 @pytest.fixture
@@ -51,6 +53,77 @@ def test_many_records_go_into_one_call(
     (ours,) = outcome.document["clients"]
     assert ours["errors"] == []
     assert ours["records_per_second"] > 0
+
+
+@pytest.mark.parametrize("path", ["lists", "each", "arrow"])
+def test_who_reads_has_a_topic_filled_for_it_and_nothing_is_left_behind(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    words = ("bench", "consume", "-b", thread.bootstrap_servers, "--records", "3000", *READING)
+    outcome = call(capsys, *words, "--path", path, "--partitions", "3", "--codec", "lz4", "--watch")
+    listed = call(capsys, "topics", "list", "-b", thread.bootstrap_servers, "--json")
+
+    assert outcome.code == 0, outcome.err
+    rows = outcome.document["clients"]
+    assert [row["name"] for row in rows] == ["kafka-aio", "ceiling"]
+    for row in rows:
+        assert row["errors"] == []
+        assert row["records_per_second"] > 0
+        assert row["callback_seconds"]["longest"] > 0
+    assert [topic["name"] for topic in listed.document["topics"]] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["aiokafka", "confluent-kafka", "kafka-python"])
+@pytest.mark.parametrize("path", ["lists", "each"])
+def test_peers_read_every_record_too(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], path: str, name: str
+) -> None:
+    pytest.importorskip({"kafka-python": "kafka"}.get(name, name.replace("-", "_")))
+    words = ("bench", "consume", "-b", thread.bootstrap_servers, "--records", "3000", *READING)
+    outcome = call(capsys, *words, "--path", path, "--no-ceiling", "--peers", name)
+
+    assert outcome.code == 0, outcome.err
+    theirs = outcome.document["clients"][1]
+    assert (theirs["name"], theirs["errors"]) == (name, [])
+    assert theirs["records_per_second"] > 0
+
+
+def test_who_has_read_all_before_it_can_be_measured_is_no_result(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("bench", "consume", "-b", thread.bootstrap_servers, "--records", "1", *READING)
+    outcome = call(capsys, *words, "--no-ceiling")
+
+    assert outcome.code == 1
+    assert "kafka-aio: nothing was measured: give it more records" in outcome.err
+
+
+def test_a_topic_that_cannot_be_filled_is_an_error(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thread.faults.fail("Produce", InvalidRecord)
+    words = ("bench", "consume", "-b", thread.bootstrap_servers, "--records", "30", *READING)
+    outcome = call(capsys, *words)
+
+    assert outcome.code == 1
+    assert "30 of 30 records were not delivered" in outcome.err
+
+
+@pytest.mark.parametrize("words", [("--records", "20"), ("--records", "50", "--rate", "200")])
+def test_records_are_timed_from_end_to_end(
+    thread: BrokerThread, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    pytest.importorskip("aiokafka")
+    pytest.importorskip("confluent_kafka")
+    command = ("bench", "end-to-end", "-b", thread.bootstrap_servers, *QUICK)
+    outcome = call(capsys, *command, *words, "--peers", "aiokafka,confluent-kafka")
+
+    assert outcome.code == 0, outcome.err
+    rows = outcome.document["clients"]
+    assert [row["name"] for row in rows] == ["kafka-aio", "aiokafka", "confluent-kafka"]
+    for row in rows:
+        assert row["errors"] == []
+        assert 0 < row["latency_seconds"]["p50"] <= row["latency_seconds"]["p999"] < 60
 
 
 @pytest.mark.parametrize("command", ["tasks", "latency"])

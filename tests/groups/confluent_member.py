@@ -40,9 +40,11 @@ class Member:
             return
         offsets: dict[TopicPartition, list[int]] = {}
         for each in messages:
-            offsets.setdefault(_name(each), []).append(each.offset())
-            if each.value() != b"%d" % each.offset():
-                say("wrong_record", offset=each.offset(), value=repr(each.value()))
+            offset = each.offset()
+            assert offset is not None
+            offsets.setdefault(_name(each), []).append(offset)
+            if each.value() != b"%d" % offset:
+                say("wrong_record", offset=offset, value=repr(each.value()))
         say_offsets(offsets)
         for name, found in offsets.items():
             self._read[name] = OffsetAndMetadata(found[-1] + 1)

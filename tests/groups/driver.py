@@ -1,4 +1,4 @@
-"""Starts members of a group, ends them in every way, and keeps what they said; and a steady load."""
+"""Starts members of a group, ends them in every way, keeps what they said; and a steady load."""
 
 from __future__ import annotations
 
@@ -150,6 +150,9 @@ class Group:
 
     async def start_again(self, member: Watched) -> Watched:
         """Another in the place of one of ours that has ended, of the same name if it is static."""
+        is_new_protocol = member.options.get("group_protocol") == "consumer"
+        if self._is_static and is_new_protocol and not member.named("shutdown_complete"):
+            await self.wait_shared_out()  # brokers give nobody its name before it is missed
         return await self.start(**member.options)
 
     @property

@@ -25,16 +25,15 @@ from typing import Any
 from kafka_aio import (
     CommitFailed,
     Consumer,
-    ConsumerRecord,
     KafkaError,
     OffsetAndMetadata,
-    Record,
     TopicPartition,
     WakeupError,
 )
+from kafka_aio.consumer.record import ReadRecord
 
 AUTO_COMMIT = 0.2
-Batch = Iterable[Record | ConsumerRecord[Any, Any]]
+Batch = Iterable[ReadRecord[bytes, bytes]]
 
 
 def say(name: str, **details: Any) -> None:
@@ -204,7 +203,7 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--enable-autocommit", action="store_true")
     parser.add_argument("--by-records", action="store_true")
     parser.add_argument("--reset-policy", default="earliest")
-    parser.add_argument("--dies-at", type=int, help="an offset: SIGKILL while its record is dealt with")
+    parser.add_argument("--dies-at", type=int, help="an offset: SIGKILL while it is dealt with")
     return parser.parse_args()
 
 

@@ -53,8 +53,8 @@ async def read_lists(work: Work) -> None:
     """`poll`."""
     async with _consumer(work) as consumer:
 
-        async def read() -> int:
-            return sum(map(len, (await consumer.poll(PAUSE)).values()))
+        async def read(count: int) -> int:
+            return sum(map(len, (await consumer.poll(PAUSE, count)).values()))
 
         await workloads.read_lists(work, read)
         await _check(work, consumer)
@@ -72,7 +72,7 @@ async def read_arrow(work: Work) -> None:
     async with _consumer(work) as consumer:
         batches = consumer.batches()
 
-        async def read() -> int:
+        async def read(_: int) -> int:
             rows: int = (await anext(batches)).to_arrow().num_rows
             return rows
 

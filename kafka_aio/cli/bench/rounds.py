@@ -109,6 +109,10 @@ async def _run(
     if "error" in said:
         return KafkaError(f"{client.name}: {said['error']}")
     measured = Measured.of(said["result"])
+    if not measured.records:
+        return KafkaError(
+            f"{client.name}: nothing was measured: give it more records, or more time"
+        )
     if measured.failures:
         return KafkaError(
             f"{client.name}: {measured.failures} of {measured.records} records were not delivered:"

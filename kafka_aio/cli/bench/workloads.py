@@ -136,10 +136,15 @@ def blocking_latency(work: Work, send: Callable[..., object]) -> None:
 # Reading.
 
 
-async def read_lists(work: Work, read: Callable[[], Awaitable[int]]) -> None:
-    """As many records as a call brings; what `read` returns is how many there were."""
+async def read_lists(work: Work, read: Callable[[int], Awaitable[int]]) -> None:
+    """As many records as a call brings.
+
+    Args:
+        work: What is to be done.
+        read: From the most that are wanted to how many have come.
+    """
     for run in work.runs():
-        while run.has_read(await read()):
+        while (count := run.portion(LIST)) and run.has_read(await read(count)):
             pass
 
 
@@ -147,6 +152,8 @@ async def read_each(work: Work, records: AsyncIterable[object]) -> None:
     """One record after the other."""
     for run in work.runs():
         count, stop = 0, run.portion(CHUNK)
+        if not stop:
+            continue
         async for _ in records:
             count += 1
             if count == stop:
@@ -156,12 +163,9 @@ async def read_each(work: Work, records: AsyncIterable[object]) -> None:
 
 
 def blocking_lists(work: Work, read: Callable[[int], int]) -> None:
-    """`read_lists` for a client without a loop, which may wait until it has as many as asked for.
-
-    So it is not asked for more than there are.
-    """
+    """`read_lists` for a client without a loop."""
     for run in work.runs():
-        while run.has_read(read(run.portion(LIST))):
+        while (count := run.portion(LIST)) and run.has_read(read(count)):
             pass
 
 

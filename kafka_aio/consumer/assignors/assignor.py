@@ -37,7 +37,13 @@ class Member:
 
 
 class Assignor(Protocol):
-    """A way to share out partitions that all members of a group support."""
+    """A way to share out partitions that all members of a group support.
+
+    An assignor of your own goes into `partition_assignment_strategy`, beside or instead of the
+    names of ours. It needs a `name` and `assign`; the rest has defaults (see `custom`). All members
+    of the group have to offer it. It may look at nothing but its arguments, so that it gives the
+    same whoever leads the group. It is called on the event loop: one that takes long delays it.
+    """
 
     @property
     def name(self) -> str:
@@ -54,7 +60,11 @@ class Assignor(Protocol):
         ...
 
     def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
-        """The partitions of each member. Topics that nobody subscribes to are left out."""
+        """The partitions of each member, by its id: of topics that it subscribes to, none twice.
+
+        If it is cooperative, it gives nobody what another member still owns: that one has to lose
+        it first, and joins again at once when it has.
+        """
         ...
 
 

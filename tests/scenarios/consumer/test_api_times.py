@@ -45,7 +45,7 @@ CALLS: dict[str, tuple[str, Call]] = {
 @on_virtual_time
 async def test_a_broker_that_does_not_answer_is_a_timeout(name: str, timeout: float | None) -> None:
     api, call = CALLS[name]
-    options = {"group_id": "g", "default_api_timeout_ms": 5_000}
+    options: dict[str, Any] = {"group_id": "g", "default_api_timeout_ms": 5_000}
     async with consuming(T0, **options) as (broker, consumer):
         broker.produce(TOPIC, values(1))
         await read(consumer, 1)

@@ -478,6 +478,7 @@ async def test_interceptors_see_what_was_committed_and_not_what_was_not() -> Non
         await committer.commit({T0: 1}, until=now() + 10)
         broker.faults.fail("OffsetCommit", GroupAuthorizationFailed)
         await failure(committer.commit({T0: 2}, until=now() + 10))
+        await committer.wait_settled(until=now() + 10)
 
     assert watches.seen == [{T0: OffsetAndMetadata(1)}]
 

@@ -238,7 +238,8 @@ async def test_a_log_that_was_truncated_is_told_of_if_there_is_no_policy() -> No
         broker.produce(TOPIC, [b"new"] * 8)
         error = await failure(read(consumer, 1))
         broker.produce(TOPIC, values(1), partition=1)
-        others, told = [], 1
+        others: list[Any] = []
+        told = 1
         while not others:
             try:
                 others += await read(consumer, 1)

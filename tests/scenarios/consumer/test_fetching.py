@@ -50,6 +50,25 @@ async def test_the_position_goes_over_gaps_and_empty_batches(way: Any) -> None:
         assert consumer.current_lag(T0) == 0
 
 
+# B41
+@READS
+@on_virtual_time
+async def test_batches_for_brokers_alone_are_not_seen_and_the_position_passes_them(
+    way: Any,
+) -> None:
+    async with consuming(T0, isolation_level="read_committed") as (broker, consumer):
+        write(broker, batch_of(values(1), control=True))
+        write(broker, batch_of(values(2)))
+        write(broker, batch_of(values(1), control=True))
+        write(broker, batch_of(values(1)))
+        write(broker, batch_of(values(1), control=True))
+        found = await way(consumer, 3)
+        await nothing_comes(consumer)
+
+        assert offsets(found) == [1, 2, 4]
+        assert await consumer.position(T0) == 6
+
+
 # B42
 @on_virtual_time
 async def test_a_log_that_is_empty_batches_alone_is_passed_without_a_loop() -> None:
@@ -369,7 +388,7 @@ async def test_chunks_of_very_many_batches_survive_a_pause_at_their_end(way: Any
 
 @on_virtual_time
 async def test_a_record_larger_than_what_is_asked_for_comes_all_the_same() -> None:
-    options = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 500}
+    options: dict[str, Any] = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 500}
     async with consuming(T0, T1, **options) as (broker, consumer):
         broker.produce(TOPIC, [b"x" * 100_000, b"y"])
         broker.produce(TOPIC, [b"x" * 100_000, b"y"], partition=1)
@@ -382,7 +401,7 @@ async def test_a_record_larger_than_what_is_asked_for_comes_all_the_same() -> No
 async def test_with_little_memory_and_many_partitions_all_are_read_and_little_is_held() -> None:
     most = 20_000
     names = [TOPIC] * 50
-    options = {"fetch_max_bytes": most, "max_partition_fetch_bytes": 4_000}
+    options: dict[str, Any] = {"fetch_max_bytes": most, "max_partition_fetch_bytes": 4_000}
     async with consuming(*_partitions(50), topics={TOPIC: 50}, **options) as (broker, consumer):
         for number in range(len(names)):
             for _ in range(10):
@@ -398,7 +417,7 @@ async def test_with_little_memory_and_many_partitions_all_are_read_and_little_is
 
 @on_virtual_time
 async def test_paused_partitions_with_full_buffers_do_not_stall_the_others() -> None:
-    options = {"fetch_max_bytes": 20_000, "max_partition_fetch_bytes": 10_000}
+    options: dict[str, Any] = {"fetch_max_bytes": 20_000, "max_partition_fetch_bytes": 10_000}
     async with consuming(*_partitions(4), topics={TOPIC: 4}, **options) as (broker, consumer):
         for number in range(4):
             for _ in range(40):
@@ -421,7 +440,8 @@ async def test_an_error_of_one_partition_does_not_stop_the_others() -> None:
     async with consuming(T0, T1) as (broker, consumer):
         broker.produce(TOPIC, values(1), partition=1)
         with broker.faults.fail("Fetch", TopicAuthorizationFailed, topic=TOPIC, partition=0):
-            found, errors = [], []
+            found: list[Any] = []
+            errors: list[Any] = []
             while not (found and errors):
                 try:
                     found += await read(consumer, 1)

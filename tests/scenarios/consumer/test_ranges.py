@@ -158,7 +158,7 @@ async def test_a_range_that_the_log_does_not_have_is_an_error(
 
 @on_virtual_time
 async def test_records_that_are_deleted_while_it_reads_are_an_error_and_not_left_out() -> None:
-    options = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
+    options: dict[str, Any] = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
     async with consuming(T1, **options) as (broker, consumer):
         for number in range(40):
             broker.produce(TOPIC, [b"x" * 400])
@@ -205,7 +205,7 @@ async def test_large_compressed_batches_are_read_in_ranges_too() -> None:
 @pytest.mark.parametrize("way", ["aclose", "dropped"])
 @on_virtual_time
 async def test_a_range_that_is_broken_off_is_fetched_no_more(way: str) -> None:
-    options = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
+    options: dict[str, Any] = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
     async with consuming(T2, **options) as (broker, consumer):
         for number in range(100):
             broker.produce(TOPIC, [b"x" * 400])
@@ -247,7 +247,7 @@ async def test_a_range_that_is_closed_while_a_task_waits_for_it_ends_there(secon
 @on_virtual_time
 async def test_a_range_that_nobody_reads_does_not_stall_the_others() -> None:
     names = [TopicPartition(TOPIC, number) for number in range(10)]
-    options = {"fetch_max_bytes": 20_000, "max_partition_fetch_bytes": 10_000}
+    options: dict[str, Any] = {"fetch_max_bytes": 20_000, "max_partition_fetch_bytes": 10_000}
     async with consuming(T0, topics={TOPIC: 10}, **options) as (broker, consumer):
         consumer.pause(T0)
         for number in range(10):
@@ -279,7 +279,7 @@ async def test_two_tasks_do_not_read_one_range() -> None:
 
 @on_virtual_time
 async def test_a_range_goes_on_at_another_leader() -> None:
-    options = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
+    options: dict[str, Any] = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
     async with consuming(T1, nodes=3, **options) as (broker, consumer):
         for number in range(40):
             broker.produce(TOPIC, [b"x" * 400])
@@ -378,9 +378,10 @@ async def test_wrong_ranges_are_refused_at_once() -> None:
         for start, end in [(-1, 3), (3, -1), (4, 3)]:
             with pytest.raises(ValueError, match="t-0"):
                 consumer.read_range(T0, start, end)
-        for start, end in [("0", 3), (0, None), (0.5, 3), (True, 3)]:
+        wrong: list[tuple[Any, Any]] = [("0", 3), (0, None), (0.5, 3), (True, 3)]
+        for first, last in wrong:
             with pytest.raises(TypeError, match="int"):
-                consumer.read_range(T0, start, end)  # type: ignore[arg-type]  # that is the point
+                consumer.read_range(T0, first, last)
         with pytest.raises(TypeError, match="TopicPartition"):
             consumer.read_range("t", 0, 1)  # type: ignore[arg-type]  # that is the point
         assert places(await ranged(consumer.read_range(T0, 0, 0))) == []

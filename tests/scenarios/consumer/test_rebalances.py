@@ -401,6 +401,18 @@ async def test_partitions_that_a_topic_gets_later_are_shared_out_too(protocol: s
 
 
 @on_virtual_time
+async def test_a_leader_shares_out_topics_that_it_does_not_read_itself() -> None:
+    one, two = Notes("one"), Notes("two")
+    async with EmbeddedBroker(topics={"t": 1, "u": 1}) as broker, joined(broker, "classic", one):
+        second = member(broker)
+        second.subscribe(["u"], two)
+        async with second:
+            await until(second.assignment, second)
+
+    assert two.log[0] == ("two", "assigned", [0])  # not first without
+
+
+@on_virtual_time
 async def test_a_topic_that_is_made_after_it_was_subscribed_to_is_read() -> None:
     options: dict[str, Any] = {"metadata_max_age_ms": 5_000, "allow_auto_create_topics": False}
     async with EmbeddedBroker(topics={"x": 1}) as broker, member(broker, **options) as first:

@@ -139,14 +139,13 @@ def batch_of(
     payloads: Sequence[bytes | None],
     *,
     codec: Codec = Codec.NONE,
-    stamp: ProducerStamp | None = None,
+    stamp: ProducerStamp = ProducerStamp(),
     control: bool = False,
 ) -> memoryview:
     builder = BatchBuilder(1 << 30)
     for payload in payloads:
         builder.append(None, payload, 1_000)
-    marks = {} if stamp is None else {"stamp": stamp}
-    return builder.finish(Compression(codec), control=control, **marks)
+    return builder.finish(Compression(codec), stamp, control=control)
 
 
 def write(

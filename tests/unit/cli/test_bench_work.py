@@ -217,9 +217,10 @@ def test_records_that_are_missing_or_come_twice_are_no_result(positions: list[in
         done.check(positions)
 
 
-def test_one_record_after_the_other_is_read_up_to_the_last() -> None:
+@pytest.mark.parametrize("count", [1, 500, 1_203])
+def test_one_record_after_the_other_is_read_up_to_the_last(count: int) -> None:
     async def read() -> AsyncGenerator[int, None]:
-        for number in range(1_203):
+        for number in range(count):
             yield number
         raise AssertionError("there are no more")
 
@@ -227,10 +228,10 @@ def test_one_record_after_the_other_is_read_up_to_the_last() -> None:
         async with aclosing(read()) as records:
             await workloads.read_each(done, records)
 
-    done = reading(records=1_203)
+    done = reading(records=count)
     asyncio.run(read_all())
 
-    done.check([1_203])
+    done.check([count])
 
 
 def test_the_same_without_a_loop() -> None:

@@ -7,6 +7,7 @@ from kafka_aio.errors import (
     AuthenticationError,
     ConfigError,
     CorrelationIdError,
+    CorruptRecord,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -23,6 +24,7 @@ from kafka_aio.errors import (
     ("error", "code"),
     [
         (TopicAlreadyExists(), 1),
+        (CorruptRecord("x"), 1),
         (ConfigError("x"), 2),
         (KafkaConnectionError("x"), 3),
         (KafkaTimeoutError("x"), 3),

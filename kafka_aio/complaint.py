@@ -1,4 +1,4 @@
-"""When to say that sending takes long: after 5 s, and then ever more rarely. Pure."""
+"""When to say that something takes long: after 5 s, and then ever more rarely. Pure."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from kafka_aio.producer.complaint import FIRST_AFTER, LONGEST, Complaint
+from kafka_aio.complaint import FIRST_AFTER, LONGEST, Complaint
 
 
 def test_what_takes_less_than_five_seconds_is_no_trouble() -> None:

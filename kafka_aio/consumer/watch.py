@@ -1,0 +1,133 @@
+"""Looks whether records can come at all, and says in the log why not, now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from kafka_aio.complaint import Complaint
+from kafka_aio.consumer.position import OwnedPartition
+from kafka_aio.consumer.subscription import Subscription
+from kafka_aio.errors import BrokerError, KafkaError, for_code
+from kafka_aio.metadata import Metadata
+
+EVERY: Final = 1.0
+"""So many seconds pass between two looks."""
+PATIENCE: Final = 10.0
+"""After so many seconds it is trouble not to be let into a group."""
+MOST_NAMED: Final = 5
+"""So many reasons are named at most."""
+
+logger = logging.getLogger(__name__)
+
+
+class Watch:
+    """Knows what keeps records away."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        metadata: Metadata,
+        *,
+        others: Callable[[], Iterable[str]] = tuple,
+        waits_for: Callable[[], str] = str,
+        tell: Callable[[KafkaError], None] = lambda _: None,
+    ) -> None:
+        """Begin to watch.
+
+        Args:
+            subscription: What is to be read.
+            metadata: The cluster.
+            others: The troubles of the tasks: nodes that do not answer, for one.
+            waits_for: What is waited for that may take a while, in words; empty if nothing is.
+            tell: Is told, once, of topics that brokers refuse to show us.
+        """
+        self._subscription = subscription
+        self._metadata = metadata
+        self._others = others
+        self._waits_for = waits_for
+        self._tell = tell
+        self._waits_since: float | None = None
+        self._waits_long = ""
+        self._refused: frozenset[str] = frozenset()
+        self._complaint = Complaint()
+        self._since: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Watch: {self.trouble() or 'all is well'}>"
+
+    def trouble(self) -> str:
+        """Why records may not come; empty if there is no reason to think so."""
+        found = (self._of_topics(), self._of_partitions(), self._others(), [self._waits_long])
+        reasons = [reason for reason in dict.fromkeys(chain.from_iterable(found)) if reason]
+        more = len(reasons) - MOST_NAMED
+        named = reasons[:MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
+        return "; ".join(named)
+
+    def _of_topics(self) -> Iterator[str]:
+        return map(str, self._absent().values())
+
+    def _absent(self) -> dict[str, BrokerError]:
+        """The topics that are known not to be there for us, and why."""
+        metadata = self._metadata
+        owned = {each.partition.topic for each in self._subscription}
+        return {
+            topic: for_code(code, where=f"topic {topic!r}")
+            for topic in sorted(self._subscription.topics | owned)
+            if (code := metadata.topic_error(topic)) and metadata.partition_count(topic) is None
+        }
+
+    def _of_partitions(self) -> Iterator[str]:
+        for each in self._subscription:
+            if each.is_stuck:
+                name = each.partition
+                yield f"{name}: what comes next cannot be read, and nobody has sought past"
+            elif each.leader is None and (why := self._why_leaderless(each)):
+                yield why
+
+    def _why_leaderless(self, owned: OwnedPartition) -> str:
+        topic, number = owned.partition
+        count = self._metadata.partition_count(topic)
+        if count is None:
+            return ""  # which is said of the topic, if it is known not to be there
+        if number >= count:
+            return f"{owned.partition}: there is no such partition, but 0 to {count - 1}"
+        return f"{owned.partition}: nobody leads it at the moment"
+
+    async def run(self) -> None:
+        """The task: for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(EVERY)
+            self._look(loop.time())
+
+    def _look(self, now: float) -> None:
+        self._look_for_refusals()
+        self._look_for_waits(now)
+        reason = self.trouble()
+        if not reason:
+            self._since = None
+            self._complaint.settled()
+            return
+        since = self._since = now if self._since is None else self._since
+        if self._complaint.is_due(since, now=now):
+            logger.warning("no records come for %.0f s: %s", now - since, reason)
+
+    def _look_for_refusals(self) -> None:
+        absent = self._absent()
+        refused = {topic: error for topic, error in absent.items() if not error.retriable}
+        for topic in refused.keys() - self._refused:
+            self._tell(refused[topic])
+        self._refused = frozenset(refused)
+
+    def _look_for_waits(self, now: float) -> None:
+        what = self._waits_for()
+        if not what:
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = now
+        since = now if self._waits_since is None else self._waits_since
+        self._waits_long = what if now - since >= PATIENCE else ""

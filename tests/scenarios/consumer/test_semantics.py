@@ -1,0 +1,304 @@
+"""What counts as handed over, what as dealt with, and what of it is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafka_aio import Consumer
+from kafka_aio.broker import EmbeddedBroker
+from kafka_aio.types import OffsetAndMetadata
+from tests.scenarios.consumer.grouped import PROTOCOLS, options_of
+from tests.scenarios.consumer.world import (
+    T0,
+    T1,
+    TOPIC,
+    committed,
+    consumer_of,
+    consuming,
+    offsets,
+    polled,
+    read,
+    values,
+)
+from tests.scenarios.producer.api_world import ended
+from tests.scenarios.producer.delivering import on_virtual_time
+
+GROUP: dict[str, Any] = {"group_id": "g"}
+OFTEN: dict[str, Any] = {"group_id": "g", "auto_commit_interval_ms": 100}
+
+
+@on_virtual_time
+async def test_the_position_is_that_of_the_next_record_in_each_way_of_reading() -> None:
+    async with consuming(T0) as (broker, consumer):
+        for _ in range(2):
+            broker.produce(TOPIC, values(10))
+        positions = [await consumer.position(T0)]
+        await read(consumer, 1)
+        positions.append(await consumer.position(T0))
+        await read(consumer, 2)
+        positions.append(await consumer.position(T0))
+        await consumer.poll(max_records=2)
+        positions.append(await consumer.position(T0))
+        batch = await anext(consumer.batches())
+        positions.append(await consumer.position(T0))
+
+        assert positions == [0, 1, 3, 5, 20]
+        assert offsets(batch.records) == list(range(5, 20))
+
+
+@on_virtual_time
+async def test_auto_commit_leaves_out_the_record_in_the_body() -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        broker.produce(TOPIC, values(5))
+        seen = []
+        async for record in consumer:
+            await asyncio.sleep(1)
+            seen.append((record.offset, committed(broker).get(T0, 0)))
+            if record.offset == 4:
+                break
+
+        assert seen == [(offset, offset) for offset in range(5)]
+
+
+@on_virtual_time
+async def test_auto_commit_leaves_out_what_the_last_poll_gave() -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        broker.produce(TOPIC, values(6))
+        seen = []
+        for _ in range(3):
+            await consumer.poll(max_records=2)
+            await asyncio.sleep(1)
+            seen.append(committed(broker).get(T0, 0))
+        await consumer.poll(timeout=1)
+
+        assert seen == [0, 2, 4]
+        assert committed(broker) == {T0: 6}
+
+
+@on_virtual_time
+async def test_auto_commit_leaves_out_the_batch_in_the_body() -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        seen = []
+        broker.produce(TOPIC, values(4))
+        async for _ in consumer.batches():
+            await asyncio.sleep(1)
+            seen.append(committed(broker).get(T0, 0))
+            if len(seen) == 3:
+                break
+            broker.produce(TOPIC, values(4))
+
+        assert seen == [0, 4, 8]
+
+
+@on_virtual_time
+async def test_commit_commits_all_that_was_handed_over() -> None:
+    async with consuming(T0, enable_auto_commit=False, **GROUP) as (broker, consumer):
+        broker.produce(TOPIC, values(5))
+        seen = []
+        async for record in consumer:
+            await consumer.commit()
+            seen.append(committed(broker)[T0])
+            if record.offset == 4:
+                break
+
+        assert seen == [1, 2, 3, 4, 5]
+
+
+@on_virtual_time
+async def test_offsets_can_be_committed_with_a_text_and_a_callback() -> None:
+    told: list[Any] = []
+
+    async def callback(*what: Any) -> None:
+        told.append(what)
+
+    async with consuming(T0, T1, enable_auto_commit=False, **GROUP) as (broker, consumer):
+        broker.produce(TOPIC, values(5))
+        await consumer.commit({T0: OffsetAndMetadata(3, "half", leader_epoch=0)})
+        commit = consumer.commit_nowait({T1: 7}, callback)
+        await commit
+        await asyncio.sleep(0.1)
+        found = await consumer.committed([T0, T1])
+
+        assert found == {
+            T0: OffsetAndMetadata(3, "half", leader_epoch=0),
+            T1: OffsetAndMetadata(7),
+        }
+        assert told == [({T1: OffsetAndMetadata(7)}, None)]
+
+
+@on_virtual_time
+async def test_a_seek_in_the_body_counts_for_what_is_committed() -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        await read(consumer, 5)
+        consumer.seek(T0, 2)
+        await consumer.commit()
+        back = committed(broker)
+        found = await read(consumer, 1)
+        consumer.seek(T0, 8)
+        await asyncio.sleep(1)
+        ahead = committed(broker)
+        found += await read(consumer, 1)
+        await asyncio.sleep(1)
+
+        assert back == {T0: 2}
+        assert offsets(found) == [2, 8]
+        assert ahead == {T0: 2}  # record 2 is in the body
+        assert committed(broker) == {T0: 8}
+
+
+@on_virtual_time
+async def test_seek_to_committed_goes_back_to_it() -> None:
+    async with consuming(T0, T1, enable_auto_commit=False, **GROUP) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        await read(consumer, 5)
+        await consumer.commit({T0: 3})
+        await read(consumer, 2)
+        found = await consumer.seek_to_committed()
+
+        assert found == {T0: OffsetAndMetadata(3), T1: None}
+        assert offsets(await read(consumer, 7)) == list(range(3, 10))
+
+
+@on_virtual_time
+async def test_seeks_to_the_ends_take_effect() -> None:
+    async with consuming(T0) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        await read(consumer, 5)
+        consumer.seek_to_end()
+        end = await consumer.position(T0)
+        broker.produce(TOPIC, values(1))
+        last = await read(consumer, 1)
+        consumer.seek_to_beginning(T0)
+
+        assert end == 10
+        assert offsets(last) == [10]
+        assert offsets(await read(consumer, 1)) == [0]
+
+
+class Stop(Exception):
+    """Leaves the block."""
+
+
+async def _block(broker: EmbeddedBroker, how: str, way: Any, **options: Any) -> None:
+    """Take two records one by one, or as one poll after another, and leave."""
+    consumer: Consumer[Any, Any] = consumer_of(broker, **GROUP, **options)
+    consumer.assign([T0])
+    async with consumer:
+        await way(consumer, 1)
+        await way(consumer, 1)
+        if how == "raise":
+            raise Stop
+        if how == "cancel":
+            current = asyncio.current_task()
+            assert current is not None
+            current.cancel()
+            await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize("way", [read, polled])
+@pytest.mark.parametrize(("how", "expected"), [("end", 2), ("raise", 1), ("cancel", 1)])
+@on_virtual_time
+async def test_the_end_of_the_block_commits_what_is_dealt_with(
+    how: str, expected: int, way: Any
+) -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        broker.produce(TOPIC, values(5))
+        outcome = await ended(asyncio.create_task(_block(broker, how, way)))
+
+        kinds = {"end": type(None), "raise": Stop, "cancel": asyncio.CancelledError}
+        assert type(outcome) is kinds[how]
+        assert committed(broker) == {T0: expected}
+
+
+@pytest.mark.parametrize("how", ["end", "raise", "cancel"])
+@on_virtual_time
+async def test_without_auto_commit_nothing_is_committed_at_the_end(how: str) -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        broker.produce(TOPIC, values(5))
+        await ended(asyncio.create_task(_block(broker, how, read, enable_auto_commit=False)))
+
+        assert committed(broker) == {}
+
+
+@on_virtual_time
+async def test_what_was_not_committed_is_read_again_and_the_rest_is_not() -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        broker.produce(TOPIC, values(5))
+        await ended(asyncio.create_task(_block(broker, "raise", read)))
+        async with consumer_of(broker, TOPIC, **GROUP) as again:
+            found = await read(again, 4)
+
+        assert offsets(found) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@on_virtual_time
+async def test_no_record_comes_before_the_assigned_callback_has_ended(protocol: str) -> None:
+    events: list[Any] = []
+
+    class Listener:
+        async def assigned(self, partitions: Any) -> None:
+            events.append("begins")
+            await asyncio.sleep(3)
+            for name in partitions:
+                consumer.seek(name, 2)
+            consumer.pause(T1)
+            events.append([await consumer.position(T0), await consumer.committed([T0])])
+            await consumer.commit({T0: 1})
+            await asyncio.sleep(1)
+            events.append("ends")
+
+    async with EmbeddedBroker(topics={TOPIC: 2}) as broker:
+        for number in range(2):
+            broker.produce(TOPIC, values(4), partition=number)
+        consumer: Consumer[Any, Any] = consumer_of(broker, **GROUP, **options_of(protocol))
+        consumer.subscribe([TOPIC], Listener())
+        async with consumer:
+            async with asyncio.timeout(120):
+                async for record in consumer:
+                    events.append((record.partition, record.offset))
+                    if record.offset == 3:
+                        break
+
+        assert events == ["begins", [2, {T0: None}], "ends", (0, 2), (0, 3)]
+
+
+@on_virtual_time
+async def test_a_commit_of_any_task_has_what_async_for_has_handed_over() -> None:
+    async with consuming(T0, enable_auto_commit=False, **GROUP) as (broker, consumer):
+        broker.produce(TOPIC, values(100))
+        await read(consumer, 42)
+        await asyncio.create_task(consumer.commit())
+
+        assert committed(broker) == {T0: 42}
+
+
+@on_virtual_time
+async def test_partitions_that_are_assigned_anew_by_hand_are_committed_before_they_go() -> None:
+    async with consuming(T0, **GROUP) as (broker, consumer):
+        broker.produce(TOPIC, values(5))
+        await read(consumer, 3)
+        consumer.assign([T1])
+        await asyncio.sleep(1)
+
+        assert committed(broker) == {T0: 2}
+
+
+@on_virtual_time
+async def test_the_lag_follows_what_is_handed_over() -> None:
+    async with consuming(T0, T1) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        before = consumer.lag()
+        await read(consumer, 4)
+        await asyncio.sleep(1)
+
+        assert before == {T0: None, T1: None}
+        assert consumer.lag() == {T0: 6, T1: 0}
+        assert consumer.current_lag(T0) == 6
+        assert consumer.statistics().lag == 6
+        assert consumer.statistics().records == 4
+        assert consumer.metrics()["lag"] == 6

@@ -1,0 +1,165 @@
+"""What a consumer tells of itself: health, warnings, statistics."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafka_aio.errors import CoordinatorNotAvailable
+from kafka_aio.types import TopicPartition
+from tests.scenarios.consumer.world import (
+    T0,
+    T1,
+    T2,
+    TOPIC,
+    batch_of,
+    consumer_of,
+    consuming,
+    failure,
+    nothing_comes,
+    offsets,
+    read,
+    values,
+    write,
+)
+from tests.scenarios.producer.delivering import on_virtual_time
+
+NO_CREATION = {"auto.create.topics.enable": False}
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name.endswith("consumer.watch")]
+
+
+@pytest.mark.parametrize("options", [{}, {"group_id": "g"}])
+@on_virtual_time
+async def test_a_topic_that_does_not_exist_is_warned_of_and_read_once_it_is_there(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with consuming(T0, settings=NO_CREATION, **options) as (broker, consumer):
+        await consumer.unsubscribe()
+        consumer.subscribe(["orders"])
+        await nothing_comes(consumer, 3)
+        early = warnings_of(caplog)
+        await nothing_comes(consumer, 100)
+        said, seen = warnings_of(caplog), consumer.health()
+        broker.create_topic("orders")
+        broker.produce("orders", values(2))
+        found = await read(consumer, 2, within=400)
+        await asyncio.sleep(30)
+
+        assert early == []
+        assert 2 <= len(said) < 8
+        assert "'orders'" in said[0]
+        assert not seen.is_healthy
+        assert "'orders'" in seen.reason
+        assert offsets(found) == [0, 1]
+        assert consumer.health().is_healthy
+        assert warnings_of(caplog) == said
+
+
+@on_virtual_time
+async def test_a_partition_that_does_not_exist_shows() -> None:
+    async with consuming(TopicPartition(TOPIC, 7), settings=NO_CREATION) as (_, consumer):
+        await nothing_comes(consumer, 2)
+        health = consumer.health()
+
+        assert not health.is_healthy
+        assert "t-7" in health.reason
+        assert "0 to 2" in health.reason
+
+
+@on_virtual_time
+async def test_a_partition_that_nobody_leads_shows_until_somebody_does() -> None:
+    topics = {TOPIC: {"partitions": 3, "replication_factor": 1}}
+    async with consuming(T0, T1, T2, nodes=3, topics=topics) as (broker, consumer):
+        broker.produce(TOPIC, values(1))
+        await read(consumer, 1)
+        leader = broker._state.topics.by_name[TOPIC].partitions[0].leader
+        await broker.stop_node(leader)
+        await nothing_comes(consumer, 20)
+        health = consumer.health()
+        await broker.start_node(leader)
+        broker.produce(TOPIC, values(1))
+        found = await read(consumer, 1)
+        await asyncio.sleep(5)
+
+        assert not health.is_healthy
+        assert "t-0" in health.reason
+        assert offsets(found) == [1]
+        assert consumer.health().is_healthy
+
+
+@on_virtual_time
+async def test_a_partition_that_is_stuck_shows_until_somebody_seeks() -> None:
+    async with consuming(T0) as (broker, consumer):
+        write(broker, batch_of(values(3)), damage=True)
+        await failure(read(consumer, 1))
+        before = consumer.health()
+        consumer.seek(T0, 3)
+
+        assert not before.is_healthy
+        assert "t-0" in before.reason
+        assert consumer.health().is_healthy
+
+
+@on_virtual_time
+async def test_a_node_that_fails_shows_though_another_answers() -> None:
+    async with consuming(T0, T1, T2, nodes=3, request_timeout_ms=2_000) as (broker, consumer):
+        await nothing_comes(consumer, 1)
+        node = broker._state.topics.by_name[TOPIC].partitions[0].leader
+        with broker.faults.hold("Fetch", node=node):
+            await nothing_comes(consumer, 30)
+            health = consumer.health()
+
+        assert not health.is_healthy
+        assert f"node {node}" in health.reason
+
+
+@on_virtual_time
+async def test_a_group_that_cannot_be_joined_shows(caplog: pytest.LogCaptureFixture) -> None:
+    async with consuming(group_id="g") as (broker, consumer):
+        with broker.faults.fail("FindCoordinator", CoordinatorNotAvailable):
+            await nothing_comes(consumer, 60)
+            health = consumer.health()
+
+            assert not health.is_healthy
+            assert "'g'" in health.reason
+            assert any("'g'" in text for text in warnings_of(caplog))
+        broker.produce(TOPIC, values(1))
+        await read(consumer, 1)
+        assert consumer.health().is_healthy
+
+
+@on_virtual_time
+async def test_health_says_what_state_it_is_in() -> None:
+    async with consuming(group_id="g") as (broker, consumer):
+        broker.produce(TOPIC, values(1))
+        await read(consumer, 1)
+        reading = consumer.health()
+        await consumer.aclose()
+
+        assert (reading.is_healthy, reading.state, reading.reason) == (True, "open", "")
+        assert reading.group
+        assert consumer.health().state == "closed"
+        assert consumer_of(broker).health().state == "new"
+
+
+@on_virtual_time
+async def test_statistics_and_metrics_count() -> None:
+    async with consuming(T0, T1, group_id="g") as (broker, consumer):
+        new = consumer_of(broker)
+        broker.produce(TOPIC, values(10))
+        await read(consumer, 4)
+        consumer.pause(T1)
+        await asyncio.sleep(1)
+        found, metrics = consumer.statistics(), consumer.metrics()
+
+        assert (found.records, found.assigned, found.paused, found.lag) == (4, 2, 1, 6)
+        assert found.buffered_bytes > 0
+        assert (metrics["records"], metrics["assigned_partitions"]) == (4, 2)
+        assert metrics["bytes_in"] > 0
+        assert new.statistics().records == 0
+        assert new.metrics() == {}
