@@ -21,16 +21,16 @@ import random
 import sqlite3
 from collections import defaultdict
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from importlib import import_module
 from typing import Any
 
-from kafka_aio import Admin, Consumer, NewTopic, Producer, Record, TopicPartition
+from kafka_aio import Admin, Consumer, NewTopic, Producer, TopicPartition
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.consumer.store import OffsetConflict, SqlOffsetStore, StoredOffsets
 
 PARTITIONS, CUSTOMERS = 6, 100
-Polled = Mapping[TopicPartition, Sequence[Record]]
+Polled = Mapping[TopicPartition, Sequence[Any]]
 
 
 # The database: two kinds, with the same SQL.
@@ -130,18 +130,14 @@ async def consume(options: argparse.Namespace, sums: Sums) -> None:
 
         offsets = StoredOffsets(consumer, sums.store, load)
         consumer.subscribe([options.topic], offsets)
-        places = [
-            TopicPartition(options.topic, each.partition)
-            for each in await consumer.partitions_for(options.topic)
-        ]
-        ends = await consumer.end_offsets(places)
+        infos = await consumer.partitions_for(options.topic)
+        ends = await consumer.end_offsets([each.topic_partition for each in infos])
         count = 0
         while options.max is None or count < options.max:
             records = await consumer.poll(timeout=0.5, max_records=options.batch)
             if not records:
-                if options.stop_at_end and await load(places) == {
-                    p: e for p, e in ends.items() if e
-                }:
+                stored = await load(ends)
+                if options.stop_at_end and all(stored.get(p, 0) >= end for p, end in ends.items()):
                     break
                 continue
             say("read", records)
@@ -157,32 +153,26 @@ async def consume(options: argparse.Namespace, sums: Sums) -> None:
 
 
 def say(what: str, records: Polled) -> None:
-    parts = (
-        f"{each.partition}:{some[0].offset}-{some[-1].offset}" for each, some in records.items()
-    )
+    parts = (f"{p.partition}:{some[0].offset}-{some[-1].offset}" for p, some in records.items())
     print(what, *parts, flush=True)
 
 
 # The orders.
 
 
-async def produce(options: argparse.Namespace) -> tuple[int, int]:
-    """Send some; how many they are, and how many cents."""
+async def produce(options: argparse.Namespace) -> None:
     chance = random.Random(options.produce)
-    orders = [
-        {"customer": f"customer {chance.randrange(CUSTOMERS)}", "cents": chance.randrange(1, 9_999)}
-        for _ in range(options.produce)
-    ]
+    customers = [f"customer {chance.randrange(CUSTOMERS)}" for _ in range(options.produce)]
+    cents = [chance.randrange(1, 9_999) for _ in customers]
     async with Admin(bootstrap_servers=options.bootstrap_servers) as admin:
         await admin.create_topics([NewTopic(options.topic, PARTITIONS)])  # or it is there already
     async with Producer(bootstrap_servers=options.bootstrap_servers) as producer:
-        values = [json.dumps(order).encode() for order in orders]
-        keys = [str(order["customer"]).encode() for order in orders]
+        orders = zip(customers, cents, strict=True)
+        values = [json.dumps({"customer": who, "cents": much}).encode() for who, much in orders]
+        keys = [who.encode() for who in customers]
         for delivery in await producer.send_many(options.topic, values, keys=keys):
             delivery.result()
-    total = len(orders), sum(int(order["cents"]) for order in orders)
-    print(f"sent: {total[0]} orders, {total[1]} cents", flush=True)
-    return total
+    print(f"sent: {len(cents)} orders, {sum(cents)} cents", flush=True)
 
 
 async def run(options: argparse.Namespace) -> None:
@@ -190,9 +180,11 @@ async def run(options: argparse.Namespace) -> None:
         await produce(options)
     if options.database:
         kind = Postgres if options.database.startswith("postgres") else Sqlite
-        sums = Sums(kind(options.database), options.group)
-        await consume(options, sums)
-        print("sums: {} orders, {} cents".format(*sums.total()), flush=True)
+        database = kind(options.database)
+        with closing(database.connection):
+            sums = Sums(database, options.group)
+            await consume(options, sums)
+            print("sums: {} orders, {} cents".format(*sums.total()), flush=True)
 
 
 async def run_alone(options: argparse.Namespace) -> None:

@@ -13,6 +13,9 @@ from kafka_aio.cli.bench import crossing, workloads
 from kafka_aio.cli.bench.work import Chunk, Work
 from kafka_aio.cli.bench.workloads import PAUSE
 
+LIST = 500
+"""Records in a call. More cost it more: 1.3 CPU s/M with 500, 1.9 with 10,000, 2.4 with all."""
+
 
 @asynccontextmanager
 async def producer(work: Work) -> AsyncIterator[AIOKafkaProducer]:
@@ -79,7 +82,8 @@ async def read_lists(work: Work) -> None:
     async with consumer(work) as aio:
 
         async def read(count: int) -> int:
-            found = await aio.getmany(timeout_ms=round(PAUSE * 1000), max_records=count)
+            most = min(count, LIST)
+            found = await aio.getmany(timeout_ms=round(PAUSE * 1000), max_records=most)
             return sum(map(len, found.values()))
 
         await workloads.read_lists(work, read)

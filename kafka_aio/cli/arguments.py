@@ -39,6 +39,20 @@ def separator(text: str) -> str:
     return text.replace("\\t", "\t")
 
 
+def add_forms(group: argparse._ArgumentGroup, *, keys: str, objects: str) -> None:
+    """The options of what a line is, beside a value: with a key, or an object of JSON."""
+    either = group.add_mutually_exclusive_group()
+    either.add_argument(
+        *("-K", "--key-separator"), metavar="TEXT", type=separator, help=rf"{keys}; \t is a tab"
+    )
+    either.add_argument(
+        "--json",
+        dest="json_lines",
+        action="store_true",
+        help=f"{objects}, with the fields told below",
+    )
+
+
 def typed(text: str) -> bytes:
     """The bytes that somebody has typed."""
     return os.fsencode(text)

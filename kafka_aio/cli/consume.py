@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.cli import options, terminal
-from kafka_aio.cli.arguments import number, separator, typed, whole_number
+from kafka_aio.cli.arguments import add_forms, number, typed, whole_number
 from kafka_aio.cli.options import Left
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.parser import Parser
@@ -152,18 +152,10 @@ def _add_places(parser: Parser) -> None:
 def _add_form(parser: Parser) -> None:
     group = parser.add_argument_group("lines")
     add = group.add_argument
-    either = group.add_mutually_exclusive_group()
-    either.add_argument(
-        *("-K", "--key-separator"),
-        metavar="TEXT",
-        type=separator,
-        help=r"begin each line with the key, and this after it; \t is a tab",
-    )
-    either.add_argument(
-        "--json",
-        dest="json_lines",
-        action="store_true",
-        help="write JSON objects, with the fields told below",
+    add_forms(
+        group,
+        keys="begin each line with the key, and this after it",
+        objects="write JSON objects",
     )
     add("--null-value", metavar="TEXT", help="what to write for null (nothing)")
     add(

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.cli import options
-from kafka_aio.cli.arguments import assignment, number, separator, typed, whole_number
+from kafka_aio.cli.arguments import add_forms, assignment, number, typed, whole_number
 from kafka_aio.cli.options import Left
 from kafka_aio.cli.output import Report
 from kafka_aio.cli.parser import Parser
@@ -82,18 +82,10 @@ def _add_input(parser: Parser) -> None:
         action="extend",
         help=f"read files, one after the other; {STDIN} is stdin, which is read if none is given",
     )
-    either = group.add_mutually_exclusive_group()
-    either.add_argument(
-        *("-K", "--key-separator"),
-        metavar="TEXT",
-        type=separator,
-        help=r"the key of a line ends where this is found first; \t is a tab",
-    )
-    either.add_argument(
-        "--json",
-        dest="json_lines",
-        action="store_true",
-        help="every line is a JSON object, with the fields told below",
+    add_forms(
+        group,
+        keys="the key of a line ends where this is found first",
+        objects="every line is a JSON object",
     )
     add("--null-value", metavar="TEXT", help="a value that is this text is a tombstone")
     add(

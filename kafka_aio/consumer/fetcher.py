@@ -106,9 +106,10 @@ class Fetcher:
 
     @property
     def troubles(self) -> list[str]:
-        """Why nothing comes from some nodes, in words."""
+        """Why nothing comes from nodes that lead what we read, in words; from any, if none does."""
         sources = {each.leader.node for each in self._subscription if each.leader is not None}
-        return [text for node, text in self._troubles.items() if node in sources]
+        troubles = self._troubles.items() if len(self._subscription) else ()
+        return [text for node, text in troubles if node in sources or not sources]
 
     def wake(self) -> None:
         """Something has changed: what is wanted, who leads it, or how much room there is."""

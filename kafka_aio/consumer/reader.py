@@ -310,7 +310,7 @@ class Reader:
     def _decode(self, opened: _Opened, walk: RecordReader) -> None:
         began_at = self._loop.time()
         try:
-            records: list[Any] = walk.read(self._at_once)
+            records: list[Any] = walk.read(self._at_once, max_inflate=MOST_TO_INFLATE)
         except CorruptRecord as error:
             raise self._stuck(opened, error) from None
         if records and self._user_code.reads:

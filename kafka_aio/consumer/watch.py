@@ -51,7 +51,7 @@ class Watch:
         self._waits_for = waits_for
         self._tell = tell
         self._waits_since: float | None = None
-        self._waits_long = ""
+        self._waits_long = False
         self._refused: frozenset[str] = frozenset()
         self._complaint = Complaint()
         self._since: float | None = None
@@ -61,7 +61,7 @@ class Watch:
 
     def trouble(self) -> str:
         """Why records may not come; empty if there is no reason to think so."""
-        found = (self._of_topics(), self._of_partitions(), self._others(), [self._waits_long])
+        found = (self._of_topics(), self._of_partitions(), self._others(), [self._long_wait()])
         reasons = [reason for reason in dict.fromkeys(chain.from_iterable(found)) if reason]
         more = len(reasons) - MOST_NAMED
         named = reasons[:MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
@@ -97,6 +97,9 @@ class Watch:
             return f"{owned.partition}: there is no such partition, but 0 to {count - 1}"
         return f"{owned.partition}: nobody leads it at the moment"
 
+    def _long_wait(self) -> str:
+        return self._waits_for() if self._waits_long else ""
+
     async def run(self) -> None:
         """The task: for ever."""
         loop = asyncio.get_running_loop()
@@ -130,4 +133,4 @@ class Watch:
         elif self._waits_since is None:
             self._waits_since = now
         since = now if self._waits_since is None else self._waits_since
-        self._waits_long = what if now - since >= PATIENCE else ""
+        self._waits_long = now - since >= PATIENCE

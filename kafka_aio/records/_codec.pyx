@@ -979,8 +979,10 @@ cdef class RecordReader:
                 return False
         return True
 
-    def read(self, Py_ssize_t max_records=-1):
+    def read(self, Py_ssize_t max_records=-1, *, Py_ssize_t max_inflate=-1):
         """The next records, at most that many where it is not negative; none at the end.
+
+        With `max_inflate`, it ends before a batch with more compressed bytes, but for the first.
 
         Raises:
             CorruptRecord: The next batch or record is damaged.
@@ -988,7 +990,11 @@ cdef class RecordReader:
         cdef list records = []
         cdef Py_ssize_t room = max_records if max_records >= 0 else INT64_MAX
         try:
-            while room > 0 and self.open_batch():
+            while room > 0:
+                if records and 0 <= max_inflate < <Py_ssize_t>self.to_inflate:
+                    break
+                if not self.open_batch():
+                    break
                 if self._messages is not None:
                     room -= self._read_messages(records, room)
                 else:

@@ -243,5 +243,7 @@ class FetchedBatch:
         if self.stop_offset < 0:
             return rows
         offsets = rows.column("offset")
-        count = bisect_left(range(len(rows)), self.stop_offset, key=lambda row: offsets[row].as_py())
-        return rows.slice(0, count)
+        every = range(len(rows))
+        return rows.slice(
+            0, bisect_left(every, self.stop_offset, key=lambda row: offsets[row].as_py())
+        )

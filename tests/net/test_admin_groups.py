@@ -161,9 +161,24 @@ async def test_a_group_that_we_may_not_see_is_an_error_beside_others() -> None:
         script.react(FindCoordinatorRequest, find)
 
         found = await admin.describe_groups(["secret", "g"])
+        alone = await admin.describe_groups(["secret"])
 
         assert isinstance(found["secret"], GroupAuthorizationFailed)
+        assert isinstance(alone["secret"], GroupAuthorizationFailed)
         assert isinstance(found["g"], GroupDescription)
+
+
+async def test_a_coordinator_that_was_not_found_leaves_no_doubt_about_a_change() -> None:
+    async with scripted(1) as script, admin_of(script.bootstrap(), **BRIEF) as admin:
+        all_is_well(script)
+        script.react(FindCoordinatorRequest, falls_silent)
+
+        with pytest.raises(KafkaTimeoutError) as raised:
+            await admin.delete_groups(["g"])
+
+        assert not raised.value.indefinite
+        assert len(script.asked(FindCoordinatorRequest)) > 1
+        assert not script.asked(DeleteGroupsRequest)
 
 
 async def test_of_two_coordinators_one_that_falls_silent_is_an_error_beside_the_other() -> None:

@@ -195,6 +195,10 @@ async def test_a_reset_that_is_only_looked_at_changes_nothing() -> None:
 
         assert found == {A0: OffsetChange(5, 7)}
         assert not script.asked(OffsetCommitRequest)
+        # Without that, a new coordinator may not know the last commits yet.
+        assert [asked.message.require_stable for asked in script.asked(OffsetFetchRequest)] == [
+            True
+        ]
 
 
 async def test_an_offset_that_is_not_committed_is_an_error_beside_others() -> None:

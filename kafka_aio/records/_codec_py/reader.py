@@ -147,8 +147,10 @@ class RecordReader:
                 return False
         return True
 
-    def read(self, max_records: int = -1) -> list[Record]:
+    def read(self, max_records: int = -1, *, max_inflate: int = -1) -> list[Record]:
         """The next records, at most that many where it is not negative; none at the end.
+
+        With `max_inflate`, it ends before a batch with more compressed bytes, but for the first.
 
         Raises:
             CorruptRecord: The next batch or record is damaged.
@@ -156,7 +158,11 @@ class RecordReader:
         records: list[Record] = []
         room = max_records if max_records >= 0 else _INT64_MAX
         try:
-            while len(records) < room and self.open_batch():
+            while len(records) < room:
+                if records and 0 <= max_inflate < self.to_inflate:
+                    break
+                if not self.open_batch():
+                    break
                 record = self._next_record()
                 if record is not None:
                     records.append(record)

@@ -132,14 +132,12 @@ async def test_damage_is_not_looked_for_if_the_user_does_not_want_it() -> None:
         assert found.value == b"`"
 
 
-@READS
+@pytest.mark.parametrize("way", [read, polled])  # batches are inflated by who holds them
 @on_virtual_time
 async def test_a_batch_that_is_too_large_when_inflated_is_told_and_can_be_passed(way: Any) -> None:
     async with consuming(T0, max_decompressed_batch_bytes=10_000) as (broker, consumer):
         write(broker, batch_of([b"\0" * 20_000], codec=Codec.GZIP))
         write(broker, batch_of(values(1)))
-        if way is in_batches:
-            pytest.skip("batches are inflated by who holds them")
         error = await failure(way(consumer, 1))
 
         assert isinstance(error, CorruptRecord)

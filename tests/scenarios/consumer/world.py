@@ -17,6 +17,7 @@ from kafka_aio.records.layout import HEADER, ProducerStamp
 from kafka_aio.types import TopicPartition
 
 TOPIC = "t"
+NOBODY = ProducerStamp()
 T0, T1, T2 = (TopicPartition(TOPIC, number) for number in range(3))
 
 
@@ -139,7 +140,7 @@ def batch_of(
     payloads: Sequence[bytes | None],
     *,
     codec: Codec = Codec.NONE,
-    stamp: ProducerStamp = ProducerStamp(),
+    stamp: ProducerStamp = NOBODY,
     control: bool = False,
 ) -> memoryview:
     builder = BatchBuilder(1 << 30)

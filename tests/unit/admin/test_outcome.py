@@ -308,6 +308,15 @@ def test_without_further_attempts_a_lost_request_is_an_error_beside_what_was_ans
     assert isinstance(result["b"], KafkaConnectionError)
 
 
+def test_a_request_that_was_refused_as_a_whole_may_be_worth_another() -> None:
+    outcome = begun("a")
+
+    outcome.failed(RebootstrapRequired())
+
+    assert outcome.pending == ["a"]
+    assert outcome.is_stale
+
+
 def test_what_needs_no_question_is_settled_at_once() -> None:
     outcome = begun("a", "b")
     unknown = TopicAlreadyExists()

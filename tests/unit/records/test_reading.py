@@ -309,6 +309,21 @@ def test_what_the_next_call_must_inflate_is_told(codec: ModuleType) -> None:
     assert reader.to_inflate == 0
 
 
+def test_it_ends_before_a_batch_that_takes_more_to_inflate_unless_that_is_the_first(
+    codec: ModuleType,
+) -> None:
+    small = [good_batch(at, 3, codec=Codec.GZIP) for at in (0, 3, 406)]
+    large = [good_batch(at, 400, codec=Codec.GZIP) for at in (6, 409)]
+    limit = len(small[0])
+    reader = codec.RecordReader(small[0] + small[1] + large[0] + small[2] + large[1])
+
+    sizes = []
+    while not reader.is_done:
+        sizes.append(len(reader.read(max_inflate=limit)))
+
+    assert sizes == [6, 403, 400]
+
+
 def test_a_batch_is_inflated_in_a_thread_and_read_here(codec: ModuleType) -> None:
     reader = codec.RecordReader(good_batch(0, 500, codec=Codec.ZSTD))
     answers: list[bool] = []
