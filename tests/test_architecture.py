@@ -89,6 +89,7 @@ def test_the_file_map_names_every_module_and_no_other() -> None:
 
 def test_only_the_modules_that_choose_import_a_compiled_one() -> None:
     choosers = (
+        "kafka_aio/consumer/cursor.py",
         "kafka_aio/producer/delivery.py",
         "kafka_aio/producer/partition.py",
         "kafka_aio/protocol/reader.py",

@@ -33,9 +33,10 @@ written, every 5 s (-X auto.commit.interval.ms) and at the end. --from is then f
 which nothing was committed. Without --group it reads all partitions, or those of --partition, and
 leaves no trace.
 
-It goes on until Ctrl-C or SIGTERM, unless --stop-at-end, --to or --max-records end it. What was
-written by then is committed. On stderr is how many records there were; and while it goes on, where
-that is a terminal and the output is not, how fast they come, and how many are still to be read.
+It goes on until Ctrl-C or SIGTERM, unless --stop-at-end, --to or --max-records end it. What it has
+in hand by then is still written and committed, unless that is said twice. On stderr is how many
+records there were; and while it goes on, where that is a terminal and the output is not, how fast
+they come, and the lag: how many are still to be read.
 
 places, for --from and --to:
   beginning   the first record that there is

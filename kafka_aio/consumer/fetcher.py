@@ -96,6 +96,7 @@ class Fetcher:
         self._sessions: dict[int, Session] = {}
         self._rests: dict[int, float] = {}  # nodes that are not asked, and until when
         self._failures: dict[int, int] = {}
+        self._leading: set[int] = set()  # the nodes that lead what is assigned
         self._seen = (-1, -1)  # the versions of the metadata and of the assignment
         self.moved: Callable[[], None] = lambda: None
         """Called when a position is to be reset, or leaders are others."""
@@ -132,7 +133,10 @@ class Fetcher:
         if self._tasks.is_closed:
             return inf  # nothing can be begun, and we are cancelled next
         self.see_leaders()
-        plan = self.fetches.plan(self._subscription.partitions, self._nodes(now), now=now)
+        nodes = self._nodes(now)
+        if self.fetches.are_busy((self._leading | self.fetches.replicas) & nodes):
+            return min(self._rests.values(), default=inf)
+        plan = self.fetches.plan(self._subscription.partitions, nodes, now=now)
         for fetch in plan.fetches:
             self._begin(fetch)
         return min([plan.next_at, *self._rests.values()])
@@ -147,6 +151,7 @@ class Fetcher:
             self._cluster.request_refresh()
         self._seen = (metadata.version, subscription.epoch)
         subscription.lead(metadata.leader)
+        self._leading = {each.leader.node for each in subscription if each.leader is not None}
         for node in [each for each in self._sessions if each not in metadata.nodes]:
             del self._sessions[node]
         if subscription.leaderless():

@@ -131,6 +131,15 @@ class Fetches:
         """Whether more than half of the bytes are held, or asked for."""
         return (self.buffer.held + self._reserved) * 2 > self._limit
 
+    @property
+    def replicas(self) -> set[int]:
+        """The nodes that are read from though they lead nothing of it."""
+        return {each.node for each in self._replicas.values()}
+
+    def are_busy(self, nodes: set[int]) -> bool:
+        """Whether all of these have a request out: then a plan would be in vain, and it is long."""
+        return bool(nodes) and nodes <= self._out.keys()
+
     # Requests go out.
 
     def plan(self, partitions: Partitions, nodes: Container[int], *, now: float) -> Plan:

@@ -103,6 +103,7 @@ class Parts:
             self.cluster.metadata,
             others=self._of_tasks,
             waits_for=self._waits_for,
+            is_asking=lambda: self.reader.is_asking,
             tell=self.handover.tell,
         )
         self._join()
@@ -144,9 +145,9 @@ class Parts:
         return [*self.fetcher.troubles, group]
 
     def _waits_for(self) -> str:
-        is_out = self.reader.is_asking and self.coordinator.identity() is None
-        state = self.coordinator.state
-        return f"group {self._group_id!r} has not let us in ({state})" if is_out else ""
+        if self.coordinator.identity() is not None:
+            return ""
+        return f"group {self._group_id!r} has not let us in ({self.coordinator.state})"
 
     def _asked(self) -> None:
         if self.subscription.mode is Mode.NONE:

@@ -34,6 +34,7 @@ class Watch:
         *,
         others: Callable[[], Iterable[str]] = tuple,
         waits_for: Callable[[], str] = str,
+        is_asking: Callable[[], bool] = lambda: True,
         tell: Callable[[KafkaError], None] = lambda _: None,
     ) -> None:
         """Begin to watch.
@@ -42,13 +43,15 @@ class Watch:
             subscription: What is to be read.
             metadata: The cluster.
             others: The troubles of the tasks: nodes that do not answer, for one.
-            waits_for: What is waited for that may take a while, in words; empty if nothing is.
+            waits_for: What is missing that may take a while, in words; empty if nothing is.
+            is_asking: Whether somebody wants records: only then it is waited for.
             tell: Is told, once, of topics that brokers refuse to show us.
         """
         self._subscription = subscription
         self._metadata = metadata
         self._others = others
         self._waits_for = waits_for
+        self._is_asking = is_asking
         self._tell = tell
         self._waits_since: float | None = None
         self._waits_long = False
@@ -130,7 +133,7 @@ class Watch:
         what = self._waits_for()
         if not what:
             self._waits_since = None
-        elif self._waits_since is None:
+        elif self._waits_since is None and self._is_asking():
             self._waits_since = now
         since = now if self._waits_since is None else self._waits_since
         self._waits_long = now - since >= PATIENCE

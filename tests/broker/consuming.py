@@ -28,10 +28,13 @@ async def new_topic(
 async def write(kafka: Cluster, topic: str, counts: Sequence[int], **options: Any) -> None:
     """So many records to each partition; the value of each is its number in this call."""
     async with Producer(bootstrap_servers=kafka.bootstrap, **options) as producer:
-        for partition, count in enumerate(counts):
-            values = [b"%d" % number for number in range(count)]
-            for delivery in await producer.send_many(topic, values, partition=partition):
-                delivery.result()
+        deliveries = [
+            await producer.submit(topic, b"%d" % number, partition=partition)
+            for partition, count in enumerate(counts)
+            for number in range(count)
+        ]
+        for delivery in deliveries:
+            await delivery
 
 
 async def topic_with(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from typing import NamedTuple
@@ -22,6 +23,9 @@ from tests.broker.consuming import (
 )
 from tests.interop.sample import SMALL, Written
 from tests.kafka.cluster import Cluster
+
+# Whole clients run on both in tests/scenarios; here on one, unless somebody asks for both.
+pytestmark = [] if "KAFKA_AIO_LOOP" in os.environ else [pytest.mark.loop("asyncio")]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -126,7 +130,6 @@ async def compacted(kafka: Cluster) -> Gaps:
     return Gaps(name, place.offset + 1, left)
 
 
-@pytest.mark.loop("asyncio")
 async def test_a_compacted_log_is_read_over_its_gaps(each_kafka: Cluster) -> None:
     name, end, left = await compacted(each_kafka)
     offsets = [offset for offset, _ in left]
@@ -202,7 +205,6 @@ async def transactions(kafka: Cluster) -> Transactions:
     return Transactions(name, end, committed, everything)
 
 
-@pytest.mark.loop("uvloop")
 async def test_transactions_beside_aborted_ones(each_kafka: Cluster) -> None:
     name, end, committed, everything = await transactions(each_kafka)
     async with consumer_of(each_kafka) as consumer:
@@ -229,7 +231,6 @@ async def test_transactions_beside_aborted_ones(each_kafka: Cluster) -> None:
     assert end == len(everything) + 30  # a marker for each
 
 
-@pytest.mark.loop("asyncio")
 async def test_an_open_transaction_keeps_the_careful_waiting(each_kafka: Cluster) -> None:
     topic = await new_topic(each_kafka, "open-transaction")
     (name,) = partitions_of(topic, 1)

@@ -6,6 +6,7 @@ And those that are killed, or raise, with a record in their hands.
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ CLASSIC: dict[str, Any] = {
 }
 CONSUMER: dict[str, Any] = {"group_protocol": "consumer"}
 
-# What runs is in other processes: on one loop.
-pytestmark = pytest.mark.loop("uvloop")
+# What runs is in other processes: on one loop, unless somebody asks for both.
+pytestmark = [] if "KAFKA_AIO_LOOP" in os.environ else [pytest.mark.loop("uvloop")]
 
 
 def static(protocol: str) -> dict[str, Any]:
@@ -179,7 +180,6 @@ async def test_who_is_killed_with_a_record_in_its_hands_has_not_committed_it(
         assert group.again == 1
 
 
-@pytest.mark.loop("asyncio")
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 async def test_who_raises_with_a_record_in_its_hands_has_not_committed_it(
     kafka: Cluster, protocol: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,7 +16,7 @@ from tests.kafka.node import Node
 from tests.kafka.proxy import Proxy
 
 # Nodes are stopped and started: on one loop, unless somebody asks for both.
-pytestmark = pytest.mark.loop("asyncio")
+pytestmark = [] if "KAFKA_AIO_LOOP" in os.environ else [pytest.mark.loop("asyncio")]
 
 
 @asynccontextmanager

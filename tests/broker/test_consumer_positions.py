@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import Any
 
@@ -31,6 +32,9 @@ from tests.broker.consuming import (
 )
 from tests.kafka.cluster import Cluster
 from tests.kafka.proxy import Proxy
+
+# Whole clients run on both in tests/scenarios; here on one, unless somebody asks for both.
+pytestmark = [] if "KAFKA_AIO_LOOP" in os.environ else [pytest.mark.loop("uvloop")]
 
 
 async def test_a_seek_goes_anywhere(each_kafka: Cluster) -> None:

@@ -106,7 +106,8 @@ class Member:
     def wait(self, condition: Callable[[], bool]) -> None:
         until = time.monotonic() + PATIENCE
         while not condition():
-            assert time.monotonic() < until, self.text()[-3000:]
+            in_time = time.monotonic() < until and self.process.is_running
+            assert in_time or condition(), self.text()[-3000:]
             time.sleep(0.002)
 
     def wait_end(self) -> None:

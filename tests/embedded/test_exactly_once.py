@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix"),
 ]
 
+SEEDS = range(10) if os.environ.get("KAFKA_AIO_LONG") else range(2)
+
 
 @pytest.fixture(params=list(DATABASES))
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
@@ -28,7 +31,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
             opened.close()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_members_that_are_killed_count_each_order_once(shop: Shop, seed: int) -> None:
     kill_some(shop, kills=4, seed=seed)
 

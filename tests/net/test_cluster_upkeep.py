@@ -362,6 +362,7 @@ CALLS: Calls = {
     "send": lambda cluster: cluster.send(2, BEAT),
     "send_any": lambda cluster: cluster.send_any(BEAT),
     "send_to_coordinator": lambda cluster: cluster.send_to_coordinator(GROUP, BEAT),
+    "find_coordinator": lambda cluster: cluster.find_coordinator(GROUP),
     "refresh": lambda cluster: cluster.refresh(["t"]),
 }
 

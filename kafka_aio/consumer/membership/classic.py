@@ -460,7 +460,7 @@ class ClassicMember:
         self._reason = reason
         self._call = self._sharing = self._led = None
         self._holdings.drop_assignment()
-        self._heartbeats.stop()
+        self._heartbeats.forget()
 
     def _give_up(self, error: KafkaError, now: float, jitter: float) -> None:
         """Tell, and join when records are asked for again, but not too soon."""

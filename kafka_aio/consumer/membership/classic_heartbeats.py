@@ -10,7 +10,7 @@ from kafka_aio.protocol.schema import Request
 
 
 class Heartbeats:
-    """The heartbeats of one generation after the other.
+    """The heartbeats of one generation after the other; whether there is one, the member knows.
 
     They keep their interval from one sending to the next, so that a slow answer delays nothing. One
     that failed is repeated sooner, after a pause that grows.
@@ -30,18 +30,13 @@ class Heartbeats:
 
     @property
     def due(self) -> float:
-        """When the next one is to be sent; `inf` while one is out, or none is to be sent."""
+        """When the next one is to be sent; `inf` while one is out."""
         return math.inf if self.out is not None else self._next
 
     def begin(self, *, now: float) -> None:
         """A generation begins: it was heard of us just now."""
-        self.stop()
-        self._next = now + self._interval
-
-    def stop(self) -> None:
-        """Send none."""
         self.forget()
-        self._next = math.inf
+        self._next = now + self._interval
         self._failures = 0
 
     def forget(self) -> None:

@@ -93,7 +93,6 @@ class Holdings:
     def forget(self) -> None:
         """Own nothing, whatever the step that runs may do."""
         self.owned = frozenset()
-        self._target = None
         self._counts = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_aio.consumer.assignors.assignor import Assignment, Assignor, Member
@@ -23,9 +23,8 @@ class Led:
     """Those that get something: one whose subscription cannot be read has no say."""
 
     @classmethod
-    def of(cls, members: Iterable[JoinGroupResponseMember]) -> Led:
+    def of(cls, members: Sequence[JoinGroupResponseMember]) -> Led:
         """The group of which the coordinator sent us the members."""
-        members = list(members)
         read = (_read(each) for each in members)
         return cls(
             ids=tuple(dict.fromkeys(each.member_id for each in members)),

@@ -71,6 +71,17 @@ def test_a_node_has_one_request_at_a_time() -> None:
         state.sent(fetch)
 
 
+def test_nodes_are_busy_while_each_has_a_request_out() -> None:
+    state = fetches()
+    (fetch,) = send(state, owned(A))
+
+    assert not state.are_busy(set())
+    assert state.are_busy({1})
+    assert not state.are_busy({1, 2})
+    state.failed(fetch)
+    assert not state.are_busy({1})
+
+
 def test_a_new_leader_is_asked_at_once_though_the_old_one_has_not_answered() -> None:
     state, partitions = fetches(), owned(A)
     (old,) = send(state, partitions)

@@ -11,7 +11,9 @@ from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.assignors.claims import Claim
 from kafka_aio.consumer.assignors.range import RangeAssignor
 from kafka_aio.consumer.assignors.sticky import StickyAssignor, decode_claim
-from kafka_aio.consumer.membership.member import Send, Tell, Wanted, is_moved
+from kafka_aio.consumer.membership.classic_heartbeats import Heartbeats
+from kafka_aio.consumer.membership.holdings import Holdings
+from kafka_aio.consumer.membership.member import Lose, Send, Tell, Wanted, is_moved
 from kafka_aio.consumer.membership.subscriptions import Subscription
 from kafka_aio.errors import (
     ConfigError,
@@ -344,6 +346,19 @@ def test_which_errors_say_that_the_coordinator_has_moved() -> None:
     assert is_moved(NotCoordinator())
     assert is_moved(CoordinatorNotAvailable())
     assert not is_moved(CoordinatorLoadInProgress())
+
+
+def test_its_parts_show_where_they_are() -> None:
+    heartbeats = Heartbeats(3.0, Backoff(0.1, 1.0))
+    heartbeats.begin(now=1.0)
+    holdings = Holdings(is_cooperative=True)
+
+    assert repr(heartbeats) == "<Heartbeats: next at 4.000, none out>"
+    assert repr(holdings) == "<Holdings: 0 partitions>"
+    holdings.begin(Lose((A0,)))
+    heartbeats.sent(HeartbeatRequest(group_id="g", generation_id=1, member_id="me"), now=4.0)
+    assert repr(heartbeats) == "<Heartbeats: next at 7.000, one out>"
+    assert repr(holdings) == "<Holdings: 0 partitions, Lose runs>"
 
 
 def test_it_shows_where_it_is() -> None:

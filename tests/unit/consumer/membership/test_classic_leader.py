@@ -129,6 +129,14 @@ def test_a_cooperative_assignor_of_the_users_must_not_be_hasty() -> None:
     assert "gives a-1 to a member before" in str(played.step(Tell).error)
 
 
+def test_an_eager_assignor_may_give_anything_to_anybody() -> None:
+    played = leading(ME, YOU)
+
+    played.member.shared_out(played.step(ShareOut), {"me": [A1], "you": [B0]}, now=played.now)
+
+    assert shares(played.sent(SyncGroupRequest)) == {"me": (A1,), "you": (B0,)}
+
+
 def test_ours_knows_which_claims_are_false() -> None:
     played = leading(ME, YOU, assignor=CooperativeStickyAssignor())
 

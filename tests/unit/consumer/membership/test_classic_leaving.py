@@ -9,6 +9,7 @@ import pytest
 from kafka_aio.consumer.membership.member import Assign, Revoke, Send, Tell
 from kafka_aio.errors import (
     CoordinatorLoadInProgress,
+    FencedInstanceId,
     GroupAuthorizationFailed,
     KafkaConnectionError,
     MemberIdRequired,
@@ -110,6 +111,19 @@ def test_a_heartbeat_that_fails_is_repeated_after_pauses_that_grow(is_answered: 
     assert played.member.deadline == pytest.approx(played.now + 0.1)
 
 
+def test_pauses_between_heartbeats_begin_anew_with_a_generation() -> None:
+    played = Played(COOPERATIVE)
+    played.becomes_stable(A0)
+    played.fail(played.heartbeat(), KafkaConnectionError())
+    played.fail(played.heartbeat(), KafkaConnectionError())
+    played.member.rejoin("again")
+    played.becomes_stable(A0, generation=2)
+
+    played.fail(played.heartbeat(), KafkaConnectionError())
+
+    assert played.member.deadline == pytest.approx(played.now + 0.1)
+
+
 def test_an_error_of_heartbeats_that_stays_is_told_and_they_go_on() -> None:
     played = Played()
     played.becomes_stable(A0)
@@ -135,7 +149,7 @@ def test_who_is_not_asked_for_too_long_leaves_and_comes_back_when_asked() -> Non
     assert leave.request == leaving("no records were asked for within max.poll.interval.ms")
     assert played.member.generation == -1
     assert played.member.owned == {A0}
-    played.answer(heartbeat, ALIVE)
+    played.refuse(heartbeat, GroupAuthorizationFailed)  # of no interest any more
     played.answer(leave.request, LeaveGroupResponse(error_code=0))
     assert (played.after(60), played.member.deadline) == ([], inf)
     played.asks()
@@ -212,6 +226,20 @@ def test_who_says_so_when_it_leaves(
     assert played.member.generation == -1
     played.asks()
     assert (played.steps(), played.member.deadline, played.member.state) == ([], inf, "out")
+
+
+def test_who_left_comes_back_when_it_wants_something_and_is_asked() -> None:
+    played = Played(instance_id="i")
+    played.becomes_stable(A0)
+    played.refuse(played.heartbeat(), FencedInstanceId)
+    played.member.leave("bye")
+    assert played.member.state == "out"
+    played.wants("a")
+    assert played.steps() == []
+
+    played.asks()
+
+    assert played.sent(JoinGroupRequest).member_id == ""
 
 
 def test_who_was_given_an_id_only_leaves_too() -> None:

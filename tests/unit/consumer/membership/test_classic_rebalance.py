@@ -161,7 +161,8 @@ def test_who_falls_out_during_a_revocation_loses_only_what_is_left() -> None:
     played.done(revoke)
 
     assert played.loses() == (A0,)
-    assert played.sent(JoinGroupRequest).member_id == ""
+    played.becomes_stable(A1, generation=3)
+    assert played.member.owned == {A1}
 
 
 def test_who_falls_out_while_it_is_told_of_an_assignment_loses_that() -> None:
@@ -285,7 +286,18 @@ def test_a_fenced_member_stays_out_until_it_subscribes_anew(request_type: type[o
     played.asks()
     assert (played.after(60), played.member.state) == ([], "fenced")
     played.wants("a")
+    played.asks()
     assert played.sent(JoinGroupRequest).member_id == ""
+
+
+def test_who_subscribes_anew_after_it_was_fenced_is_asked_first() -> None:
+    played = Played(instance_id="i")
+    played.refuse(played.sent(JoinGroupRequest), FencedInstanceId)
+    played.step(Tell)
+
+    played.wants("a")
+
+    assert (played.after(60), played.member.state) == ([], "out")
 
 
 @pytest.mark.parametrize(
