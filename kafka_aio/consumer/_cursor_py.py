@@ -31,7 +31,7 @@ class Cursor:
         return self if self.taken < self._end else self._ask()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        return self._at_once() if self.taken < self._end else self._ask().__await__()  # type: ignore[return-value]  # what `await` takes
+        return self._at_once() if self.taken < self._end else self._ask().__await__()
 
     def _at_once(self) -> Generator[Any, Any, Any]:
         return self._next()

@@ -281,9 +281,7 @@ class Committer:
         Once may be by chance: 1. the commit is sent, 2. all members have joined again, we too,
         3. it is refused, 4. the answer to our join comes, on another connection.
         """
-        old = [
-            name for name, error in answer.again.items() if isinstance(error, IllegalGeneration)
-        ]
+        old = [name for name, error in answer.again.items() if isinstance(error, IllegalGeneration)]
         if old and identity == self._refused:
             answer.failed.update({name: answer.again.pop(name) for name in old})
         self._refused = identity if old else None

@@ -145,7 +145,7 @@ class Parts:
         return [*self.fetcher.troubles, group]
 
     def _waits_for(self) -> str:
-        if self.coordinator.identity() is not None:
+        if self._group_id is None or self.coordinator.identity() is not None:
             return ""
         return f"group {self._group_id!r} has not let us in ({self.coordinator.state})"
 

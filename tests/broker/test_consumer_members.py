@@ -155,7 +155,6 @@ async def test_a_group_moves_to_the_new_protocol_and_back_while_it_runs(
 
         assert group.check(load.written) == []
         assert group.again == 0
-        assert [event for each in group.members for event in each.named("failed")] == []
 
 
 @pytest.mark.timeout(120)

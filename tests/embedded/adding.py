@@ -11,13 +11,17 @@ import os
 import random
 import sqlite3
 import sys
+import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import repeat, takewhile
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -44,9 +48,6 @@ class Database:
         with closing(self._connect()) as connection:
             rows = connection.execute("SELECT customer, orders, cents FROM sums").fetchall()
         return {customer: (orders, cents) for customer, orders, cents in rows}
-
-    def orders(self) -> int:
-        return sum(orders for orders, _ in self.sums().values())
 
     def _connect(self) -> sqlite3.Connection:
         if self.name.startswith("postgres"):
@@ -84,11 +85,7 @@ DATABASES = {"sqlite": sqlite, "postgres": postgres}
 class Member:
     """A process of the example, and what it has printed."""
 
-    def __init__(self, bootstrap: str, topic: str, database: Database, log: Path, *more: str):
-        words = [
-            *("--bootstrap-servers", bootstrap, "--topic", topic, "--database", database.name),
-            *("--stop-at-end", "--session-timeout-ms", str(SESSION_MS), *more),
-        ]
+    def __init__(self, log: Path, words: Sequence[str]) -> None:
         self._log = log
         self.process = Process(
             [sys.executable, str(ROOT / "examples/exactly_once.py"), *words],
@@ -122,84 +119,99 @@ class Shop:
         self._bootstrap = bootstrap
         self._topic = topic
         self._folder = folder
+        self._members: list[Member] = []
         self.database = database
-        self.members: list[Member] = []
-
-    def send(self, count: int, seed: int) -> Sums:
-        """Send so many orders; what the sums have to be."""
-        chance = random.Random(seed)
-        orders = [
-            (f"customer {chance.randrange(50)}", chance.randrange(1_000)) for _ in range(count)
-        ]
-        values = [json.dumps({"customer": who, "cents": cents}).encode() for who, cents in orders]
-
-        async def send() -> None:
-            async with Admin(bootstrap_servers=self._bootstrap) as admin:
-                await admin.create_topics([NewTopic(self._topic, PARTITIONS)])
-            async with Producer(bootstrap_servers=self._bootstrap) as producer:
-                for partition in range(PARTITIONS):
-                    some = values[partition::PARTITIONS]
-                    for delivery in await producer.send_many(
-                        self._topic, some, partition=partition
-                    ):
-                        delivery.result()
-
-        asyncio.run(send())
-        times = Counter(who for who, _ in orders)
-        cents = Counter[str]()
-        for who, each in orders:
-            cents[who] += each
-        return {who: (times[who], cents[who]) for who in times}
+        self.sent: Sums = {}
+        """What the sums have to be."""
 
     def start(self, *more: str) -> Member:
-        log = self._folder / f"member-{len(self.members)}.log"
-        member = Member(self._bootstrap, self._topic, self.database, log, *more)
-        self.members.append(member)
+        words = [
+            *("--bootstrap-servers", self._bootstrap, "--topic", self._topic, "--group"),
+            *(self._topic, "--database", self.database.name),
+            *("--session-timeout-ms", str(SESSION_MS), *more),
+        ]
+        member = Member(self._folder / f"member-{len(self._members)}.log", words)
+        self._members.append(member)
         return member
 
     def close(self) -> None:
-        for member in self.members:
+        for member in self._members:
             member.process.kill()
+
+    # Orders.
+
+    async def _send(self, rounds: Iterable[int], chance: random.Random) -> None:
+        async with Admin(bootstrap_servers=self._bootstrap) as admin:
+            await admin.create_topics([NewTopic(self._topic, PARTITIONS)])
+        async with Producer(bootstrap_servers=self._bootstrap) as producer:
+            for count in rounds:
+                orders = [self._order(chance) for _ in range(count)]
+                for partition in range(PARTITIONS):
+                    values = [json.dumps(each).encode() for each in orders[partition::PARTITIONS]]
+                    for sent in await producer.send_many(self._topic, values, partition=partition):
+                        sent.result()
+                await asyncio.sleep(0.05)
+
+    def _order(self, chance: random.Random) -> dict[str, Any]:
+        who, cents = f"customer {chance.randrange(50)}", chance.randrange(1_000)
+        times, much = self.sent.get(who, (0, 0))
+        self.sent[who] = times + 1, much + cents
+        return {"customer": who, "cents": cents}
+
+    def send(self, count: int, seed: int) -> None:
+        """Send so many orders."""
+        asyncio.run(self._send([count], random.Random(seed)))
+
+    @contextmanager
+    def sending(self, seed: int) -> Iterator[None]:
+        """Send orders all the while, some hundred in a second."""
+        is_over = threading.Event()
+        rounds = takewhile(lambda _: not is_over.is_set(), repeat(20))
+        with ThreadPoolExecutor(1) as thread:
+            sender = thread.submit(asyncio.run, self._send(rounds, random.Random(seed)))
+            try:
+                yield
+            finally:
+                is_over.set()
+        sender.result()
 
 
 def kill_some(shop: Shop, *, kills: int, seed: int) -> None:
     """Two members add up; again and again one is killed, and another begins."""
     chance = random.Random(seed)
-    count = 6_000
-    sent = shop.send(count, seed)
-    running = [shop.start("--batch", "10") for _ in range(2)]
-
-    for _ in range(kills):
-        victim = running.pop(chance.randrange(2))
-        further = len(victim.lines("read ")) + chance.randint(1, 15)
-        victim.wait(lambda: len(victim.lines("read ")) >= further)  # noqa: B023 - it is called here
-        time.sleep(chance.uniform(0, 0.02))
-        victim.process.kill()
-        running.append(shop.start("--batch", "10"))
-
-    assert shop.database.orders() < count  # or there was nothing left to go wrong
+    with shop.sending(seed):
+        running = [shop.start("--batch", "5") for _ in range(2)]
+        for _ in range(kills):
+            victim = running.pop(chance.randrange(2))
+            reads = partial(victim.lines, "read ")
+            further = len(reads()) + chance.randint(1, 10)
+            victim.wait(lambda: len(reads()) >= further)  # noqa: B023 - called before the next
+            time.sleep(chance.uniform(0, 0.02))
+            victim.process.kill()
+            running.append(shop.start("--batch", "5"))
     for member in running:
-        member.wait_end()
-    assert shop.database.sums() == sent
+        member.process.kill()
+
+    shop.start("--stop-at-end").wait_end()
+
+    assert shop.database.sums() == shop.sent
 
 
 def stop_one(shop: Shop, *, batches: int, seed: int) -> None:
-    """A member is stopped with a batch in its hands; when it goes on, it is another's."""
-    sent = shop.send(400, seed)
-    late = shop.start("--batch", "20", "--work", "0.5")
+    """A member is stopped with a batch in its hands; when it goes on, the batch is another's."""
+    shop.send(400, seed)
+    late = shop.start("--stop-at-end", "--batch", "20", "--work", "0.5")
     late.wait(lambda: len(late.lines("read ")) == batches)
     late.process.pause()
     in_hand = late.lines("read ")[-1].removeprefix("read ")
     assert len(late.lines("stored ")) == batches - 1
 
-    other = shop.start("--batch", "20")
-    other.wait_end()
-    assert shop.database.sums() == sent
+    shop.start("--stop-at-end", "--batch", "20").wait_end()
+    assert shop.database.sums() == shop.sent
 
     late.process.resume()
     late.wait_end()
     (conflict,) = late.lines("late: ")
-    partition = in_hand.partition(":")[0]
-    assert f"-{partition}: " in conflict
+    assert f"-{in_hand.partition(':')[0]}: " in conflict
     assert f"stored {in_hand}" not in late.text()
-    assert shop.database.sums() == sent
+    assert shop.database.sums() == shop.sent

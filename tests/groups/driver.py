@@ -197,9 +197,15 @@ class Group:
         return all(reached[name] >= end for name, end in written.items())
 
     def check(self, written: Mapping[Partition, int] | None = None) -> list[Broken]:
+        """What was broken; a member that has ended by itself is one that is broken."""
         said = {member.name: member.events for member in self.members}
         now = time.time_ns()
-        return check(said, {each.name: each.ended_at or now for each in self.members}, written)
+        broken = check(said, {each.name: each.ended_at or now for each in self.members}, written)
+        return broken + [
+            Broken("ended", member.name, None, member.log())
+            for member in self.members
+            if member.ended_at is None and not member.is_running
+        ]
 
     @property
     def again(self) -> int:
@@ -215,7 +221,7 @@ def _arguments(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if value is True:
             found.append(f"--{name.replace('_', '-')}")
-        elif value is not None:
+        elif value not in (None, False):
             found += [f"--{name.replace('_', '-')}", str(value)]
     return found
 

@@ -7,11 +7,11 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from random import SystemRandom
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafka_aio.admin import Admin, NewTopic
 from kafka_aio.cli.bench.clients import CEILING, OURS, ROOT, Client
@@ -42,6 +42,13 @@ class Match:
     replication_factor: int = -1
 
 
+class Place(NamedTuple):
+    """A topic."""
+
+    topic: str
+    partitions: int
+
+
 async def play(match: Match, admin: Admin, show: Show) -> Outcomes:
     """Run every client, then every client again.
 
@@ -53,16 +60,15 @@ async def play(match: Match, admin: Admin, show: Show) -> Outcomes:
     """
     if not match.workload.reads:
         return await _rounds(match, admin, show)
-    async with _topic(match, admin) as (topic, _):
-        here = replace(match, topic=topic)
-        filling = replace(here, workload=match.workload.filling())
-        filled = await _run(filling, OURS, admin, partial(_show, show, "filling the topic"))
+    async with _topic(match, admin) as place:
+        filling = replace(match, workload=match.workload.filling())
+        filled = await _run(filling, OURS, place, partial(_show, show, "filling the topic"))
         if isinstance(filled, KafkaError):
             raise filled
-        return await _rounds(here, admin, show)
+        return await _rounds(match, admin, show, place)
 
 
-async def _rounds(match: Match, admin: Admin, show: Show) -> Outcomes:
+async def _rounds(match: Match, admin: Admin, show: Show, place: Place | None = None) -> Outcomes:
     clients = list(match.clients)
     outcomes: Outcomes = {client: [] for client in clients}
     for number in range(match.repetitions):
@@ -70,7 +76,8 @@ async def _rounds(match: Match, admin: Admin, show: Show) -> Outcomes:
             if client not in outcomes:
                 continue
             title = f"{client.name}, {number + 1} of {match.repetitions}"
-            outcome = await _run(match, client, admin, partial(_show, show, title))
+            async with _topic(match, admin) if place is None else nullcontext(place) as here:
+                outcome = await _run(match, client, here, partial(_show, show, title))
             if outcome is None:
                 del outcomes[client]
             else:
@@ -85,25 +92,24 @@ def _show(show: Show, title: str, text: str) -> None:
 
 
 async def _run(
-    match: Match, client: Client, admin: Admin, show: Show
+    match: Match, client: Client, place: Place, show: Show
 ) -> Measured | KafkaError | None:
     """What came of one run; None if the client cannot be used this way."""
     show("begins")
     seconds = match.workload.seconds
     if client == CEILING:
         seconds = min(seconds, _CEILING_SECONDS)
-    async with _topic(match, admin) as (topic, partitions):
-        order = Order(
-            module=client.module,
-            topic=topic,
-            workload=replace(match.workload, partitions=partitions, seconds=seconds),
-            connection=match.connection,
-        )
-        try:
-            async with asyncio.timeout(order.workload.patience + _GRACE):
-                said = await _worker(order, show)
-        except TimeoutError:
-            said = {"error": f"it has not ended within {order.workload.patience:.0f} s"}
+    order = Order(
+        module=client.module,
+        topic=place.topic,
+        workload=replace(match.workload, partitions=place.partitions, seconds=seconds),
+        connection=match.connection,
+    )
+    try:
+        async with asyncio.timeout(order.workload.patience + _GRACE):
+            said = await _worker(order, show)
+    except TimeoutError:
+        said = {"error": f"it has not ended within {order.workload.patience:.0f} s"}
     if "lacks" in said:
         return None
     if "error" in said:
@@ -159,8 +165,8 @@ async def _worker(order: Order, show: Show) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _topic(match: Match, admin: Admin) -> AsyncIterator[tuple[str, int]]:
-    """A topic to write to, and how many partitions it has.
+async def _topic(match: Match, admin: Admin) -> AsyncIterator[Place]:
+    """A topic to write to.
 
     Raises:
         KafkaError: It is not there, or cannot be created.
@@ -169,7 +175,7 @@ async def _topic(match: Match, admin: Admin) -> AsyncIterator[tuple[str, int]]:
         described = (await admin.describe_topics([match.topic]))[match.topic]
         if isinstance(described, KafkaError):
             raise described
-        yield match.topic, len(described.partitions)
+        yield Place(match.topic, len(described.partitions))
         return
     name = f"kafka-aio-bench-{SystemRandom().getrandbits(32):08x}"
     new = NewTopic(name, match.workload.partitions, match.replication_factor)
@@ -177,6 +183,6 @@ async def _topic(match: Match, admin: Admin) -> AsyncIterator[tuple[str, int]]:
     if isinstance(created, KafkaError):
         raise created
     try:
-        yield name, match.workload.partitions
+        yield Place(name, match.workload.partitions)
     finally:
         await admin.delete_topics([name])

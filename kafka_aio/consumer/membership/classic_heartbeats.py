@@ -35,7 +35,6 @@ class Heartbeats:
 
     def begin(self, *, now: float) -> None:
         """A generation begins: it was heard of us just now."""
-        self.forget()
         self._next = now + self._interval
         self._failures = 0
 

@@ -99,7 +99,7 @@ async def test_a_record_at_hand_can_be_awaited_by_a_task(module: ModuleType) -> 
 
     assert await asyncio.create_task(made.__anext__()) == 1
     assert await asyncio.wait_for(made.__anext__(), 1) == 2
-    assert await asyncio.gather(made.__anext__()) == [3]
+    assert list(await asyncio.gather(made.__anext__())) == [3]
 
 
 async def test_two_who_want_the_last_record_at_the_same_time_are_told(module: ModuleType) -> None:
