@@ -79,12 +79,19 @@ class AutoCommitter:
             self._committer.commit_nowait(offsets, self._ended)
 
     async def commit(self, *, until: float) -> None:
-        """Commit now, and wait for it until that time of the loop; what goes wrong is logged."""
+        """Commit now, and wait for it until that time of the loop; what goes wrong is logged.
+
+        Meanwhile the clock begins none: it would have the same offsets, and end after this one,
+        when the user was told that the partitions are gone.
+        """
+        self._in_flight += 1
         try:
             if offsets := self._taken():
                 await self._committer.commit(offsets, until=until)
         except KafkaError as error:
             logger.warning("auto-commit failed before partitions were given up: %s", error)
+        finally:
+            self._in_flight -= 1
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """They are owned no more."""

@@ -13,6 +13,7 @@ import pytest
 
 from kafka_aio import (
     Admin,
+    CommitFailed,
     Consumer,
     ConsumerConfig,
     DeserializationError,
@@ -84,6 +85,9 @@ class Listener:
 
     def revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
         self.heard.append(("revoked", len(partitions)))
+
+    async def lost(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self.heard.append(("lost", len(partitions)))
 
 
 async def test_a_group_goes_on_where_it_was(grouped: Grouped) -> None:
@@ -210,6 +214,31 @@ async def test_topics_are_left_and_others_read(grouped: Grouped) -> None:
 
     assert [what for what, _ in listener.heard].count("assigned") >= 3
     assert listener.heard[-1] == ("revoked", 1)
+
+
+async def test_who_asks_too_late_is_out_and_comes_again(grouped: Grouped) -> None:
+    topic = await grouped.topic_with("too-late", [6])
+    listener = Listener()
+    async with (
+        grouped.consumer(
+            group_id=topic, max_poll_interval_ms=1_000, auto_commit_interval_ms=100
+        ) as consumer,
+        Admin(bootstrap_servers=grouped.kafka.bootstrap) as admin,
+    ):
+        consumer.subscribe([topic], listener)
+        assert await offsets_of(consumer, 2) == [0, 1]
+        assert await offsets_of(consumer, 2) == [2, 3]
+
+        async def is_out() -> bool:
+            found = (await admin.describe_groups([topic]))[topic]
+            return not isinstance(found, KafkaError) and not found.members
+
+        await wait_for(is_out)
+        with pytest.raises(CommitFailed, match="not a member"):
+            await consumer.commit()
+        assert await offsets_of(consumer, 4) == [2, 3, 4, 5]
+
+    assert listener.heard == [("assigned", 1), ("lost", 1), ("assigned", 1), ("revoked", 1)]
 
 
 @pytest.mark.parametrize("leaves", [None, True, False])

@@ -77,13 +77,17 @@ def coordinator_of(kafka: Cluster, group: str) -> Node:
     return kafka.node(found.node_id)
 
 
+FAULTS = ("coordinator killed", "member killed", "node restarted", "member left")
+LONGER_FAULTS = (*FAULTS, "member paused")
+
+
 async def break_things(group: Group, kafka: Cluster, topic: str) -> list[str]:
     """Members and nodes in turn, each kind once at least, until the time is over."""
     loop = asyncio.get_running_loop()
     until = loop.time() + SECONDS
-    done = []
+    faults, done = LONGER_FAULTS if LONG else FAULTS, []
     for turn in itertools.count():
-        what = ("coordinator killed", "member killed", "node restarted", "member left")[turn % 4]
+        what = faults[turn % len(faults)]
         member = group.running[turn % len(group.running)]
         if what == "coordinator killed":
             node = await asyncio.to_thread(coordinator_of, kafka, group.id)
@@ -95,11 +99,15 @@ async def break_things(group: Group, kafka: Cluster, topic: str) -> list[str]:
             assert leader is not None
             await asyncio.to_thread(leader.restart)
             await asyncio.to_thread(kafka.heal)
+        elif what == "member paused":
+            member.pause()
+            await asyncio.sleep(SESSION / 1_000 + 2)  # it is missed, and does not know
+            member.resume()
         else:
             await replace(group, member, killed=what == "member killed")
         await group.wait_shared_out()
         done.append(what)
-        if loop.time() > until and turn >= 3:
+        if loop.time() > until and len(done) >= len(faults):
             return done
     raise AssertionError
 

@@ -42,10 +42,10 @@ class Match:
     replication_factor: int = -1
 
 
-class Place(NamedTuple):
-    """A topic."""
+class Topic(NamedTuple):
+    """Where a client writes to or reads from."""
 
-    topic: str
+    name: str
     partitions: int
 
 
@@ -60,15 +60,15 @@ async def play(match: Match, admin: Admin, show: Show) -> Outcomes:
     """
     if not match.workload.reads:
         return await _rounds(match, admin, show)
-    async with _topic(match, admin) as place:
+    async with _topic(match, admin) as topic:
         filling = replace(match, workload=match.workload.filling())
-        filled = await _run(filling, OURS, place, partial(_show, show, "filling the topic"))
+        filled = await _run(filling, OURS, topic, partial(_show, show, "filling the topic"))
         if isinstance(filled, KafkaError):
             raise filled
-        return await _rounds(match, admin, show, place)
+        return await _rounds(match, admin, show, topic)
 
 
-async def _rounds(match: Match, admin: Admin, show: Show, place: Place | None = None) -> Outcomes:
+async def _rounds(match: Match, admin: Admin, show: Show, topic: Topic | None = None) -> Outcomes:
     clients = list(match.clients)
     outcomes: Outcomes = {client: [] for client in clients}
     for number in range(match.repetitions):
@@ -76,7 +76,7 @@ async def _rounds(match: Match, admin: Admin, show: Show, place: Place | None = 
             if client not in outcomes:
                 continue
             title = f"{client.name}, {number + 1} of {match.repetitions}"
-            async with _topic(match, admin) if place is None else nullcontext(place) as here:
+            async with _topic(match, admin) if topic is None else nullcontext(topic) as here:
                 outcome = await _run(match, client, here, partial(_show, show, title))
             if outcome is None:
                 del outcomes[client]
@@ -92,7 +92,7 @@ def _show(show: Show, title: str, text: str) -> None:
 
 
 async def _run(
-    match: Match, client: Client, place: Place, show: Show
+    match: Match, client: Client, topic: Topic, show: Show
 ) -> Measured | KafkaError | None:
     """What came of one run; None if the client cannot be used this way."""
     show("begins")
@@ -101,8 +101,8 @@ async def _run(
         seconds = min(seconds, _CEILING_SECONDS)
     order = Order(
         module=client.module,
-        topic=place.topic,
-        workload=replace(match.workload, partitions=place.partitions, seconds=seconds),
+        topic=topic.name,
+        workload=replace(match.workload, partitions=topic.partitions, seconds=seconds),
         connection=match.connection,
     )
     try:
@@ -165,7 +165,7 @@ async def _worker(order: Order, show: Show) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _topic(match: Match, admin: Admin) -> AsyncIterator[Place]:
+async def _topic(match: Match, admin: Admin) -> AsyncIterator[Topic]:
     """A topic to write to.
 
     Raises:
@@ -175,7 +175,7 @@ async def _topic(match: Match, admin: Admin) -> AsyncIterator[Place]:
         described = (await admin.describe_topics([match.topic]))[match.topic]
         if isinstance(described, KafkaError):
             raise described
-        yield Place(match.topic, len(described.partitions))
+        yield Topic(match.topic, len(described.partitions))
         return
     name = f"kafka-aio-bench-{SystemRandom().getrandbits(32):08x}"
     new = NewTopic(name, match.workload.partitions, match.replication_factor)
@@ -183,6 +183,6 @@ async def _topic(match: Match, admin: Admin) -> AsyncIterator[Place]:
     if isinstance(created, KafkaError):
         raise created
     try:
-        yield Place(name, match.workload.partitions)
+        yield Topic(name, match.workload.partitions)
     finally:
         await admin.delete_topics([name])

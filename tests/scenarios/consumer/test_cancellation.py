@@ -23,6 +23,7 @@ from tests.scenarios.consumer.world import (
     batch_of,
     committed,
     consumer_of,
+    large_batch,
     offsets,
     places,
     polled,
@@ -31,7 +32,7 @@ from tests.scenarios.consumer.world import (
 )
 from tests.scenarios.producer.api_world import Cut, cut_everywhere
 
-LARGE = batch_of([b"%d" % (each * 7_919 % 100_003) for each in range(25_000)], codec=Codec.GZIP)
+LARGE = large_batch()
 
 
 async def by_anext(consumer: Consumer[Any, Any]) -> list[Any]:

@@ -312,6 +312,32 @@ async def test_commits_that_were_begun_come_before_the_revocation(protocol: str)
 
 @by_protocol
 @on_virtual_time
+async def test_the_clock_commits_nothing_after_the_revocation(protocol: str) -> None:
+    log: list[Any] = []
+
+    class Watches:
+        """Notes commits beside what the listener is told."""
+
+        def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+            log.append(("a", "committed", [each.offset for each in offsets.values()]))
+
+    async with EmbeddedBroker(topics={"t": 1}) as broker:
+        broker.produce("t", [b"a"] * 3)
+        broker.faults.delay("OffsetCommit", 1.0)
+        options = {"auto_commit_interval_ms": 200, "interceptors": [Watches()]}
+        async with joined(broker, protocol, Notes("a", log), **options) as first:
+            while not await first.poll(timeout=1):
+                pass
+            await asyncio.sleep(3)
+            await first.poll(timeout=0)  # what was read is dealt with, and not committed yet
+            log.clear()
+            await first.unsubscribe()
+
+    assert log == [("a", "committed", [3]), ("a", "revoked", [0])]
+
+
+@by_protocol
+@on_virtual_time
 async def test_auto_commit_commits_what_is_dealt_with_and_nothing_else(protocol: str) -> None:
     async with EmbeddedBroker(topics={"t": 1}) as broker, joined(broker, protocol) as first:
         broker.produce("t", [b"a"] * 3)

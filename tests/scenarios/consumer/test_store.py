@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
@@ -56,6 +57,12 @@ class Adding:
         records = await self.consumer.poll(timeout=timeout, max_records=max_records)
         self.settle(records)
 
+    async def add_until(self, count: int, max_records: int = 100) -> None:
+        """Until so many are kept, whoever has kept them."""
+        async with asyncio.timeout(60):
+            while len(self.kept.seen) < count:
+                await self.add(max_records=max_records)
+
 
 @asynccontextmanager
 async def adding(
@@ -73,12 +80,10 @@ async def test_a_member_goes_on_where_the_one_before_has_stopped(protocol: str) 
         broker.produce("t", [b"x"] * 10)
         broker.produce("t", [b"x"] * 10, partition=1)
         async with adding(broker, protocol, kept) as first:
-            while len(kept.seen) < 8:
-                await first.add(max_records=3)
+            await first.add_until(8, max_records=3)
             await first.consumer.poll(timeout=1, max_records=3)  # these are read, and not kept
         async with adding(broker, protocol, kept) as second:
-            while len(kept.seen) < 20:
-                await second.add(max_records=3)
+            await second.add_until(20, max_records=3)
 
         assert sorted(kept.seen) == [(number, each) for number in range(2) for each in range(10)]
         assert kept.offsets == {T0: 10, T1: 10}
@@ -103,9 +108,10 @@ async def test_partitions_change_hands_and_nothing_is_kept_twice(protocol: str) 
             if turn == 20:
                 first.consumer.enforce_rebalance()
         async with adding(broker, protocol, kept) as third:
-            while len(kept.seen) < 4 * 30 * 5:
-                for each in (first, second, third):
-                    await each.add()
+            async with asyncio.timeout(300):
+                while len(kept.seen) < 4 * 30 * 5:
+                    for each in (first, second, third):
+                        await each.add()
 
         everything = [(number, offset) for number in range(4) for offset in range(150)]
         assert sorted(kept.seen) == everything
@@ -132,8 +138,7 @@ async def test_who_was_away_for_too_long_gets_a_conflict_and_reads_on(protocol: 
         await late.offsets.reload()
         broker.produce("t", [b"x"] * 10)
         await other.consumer.aclose()
-        while len(kept.seen) < 20:
-            await late.add()
+        await late.add_until(20)
 
         assert caught.value.partition == T0
         assert kept.seen == [(0, offset) for offset in range(20)]
@@ -153,8 +158,7 @@ async def test_what_was_rolled_back_is_read_again(protocol: str) -> None:
         await one.add(max_records=2)
         await one.consumer.poll(max_records=4)
         await one.offsets.reload()
-        while len(kept.seen) < 10:
-            await one.add(max_records=3)
+        await one.add_until(10, max_records=3)
 
         assert kept.seen == [(0, offset) for offset in range(10)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -147,6 +148,12 @@ def batch_of(
     for payload in payloads:
         builder.append(None, payload, 1_000)
     return builder.finish(Compression(codec), stamp, control=control)
+
+
+def large_batch() -> memoryview:
+    """One of 300 records that is so large that a thread inflates it."""
+    chance = random.Random(1)
+    return batch_of([chance.randbytes(400) for _ in range(300)], codec=Codec.GZIP)
 
 
 def write(
