@@ -93,6 +93,7 @@ test-faults: setup             ## three nodes killed, paused and stopped in turn
 test-long: setup               ## the long proofs in full: leaders killed for three minutes under 200,000 records, groups of every kind, and 1,000 seeds
 	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=180 $(PY) -m pytest tests/broker/test_producer_faults.py -n 0 -s
 	KAFKA_AIO_LONG=1 KAFKA_AIO_FAULT_SECONDS=75 $(PY) -m pytest tests/broker/test_consumer_groups.py tests/broker/test_consumer_members.py -n 0 -s
+	KAFKA_AIO_LONG=1 $(PY) -m pytest tests/embedded/test_exactly_once.py -n 0 -s
 	$(PY) -m tests.simulation --seeds 1000
 
 simulate: build $(STAMPS)/test ## a producer, three nodes and faults on virtual time, for SEEDS=100; a failing seed says how to see it again

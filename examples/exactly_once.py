@@ -25,9 +25,17 @@ from contextlib import AbstractContextManager, closing, suppress
 from importlib import import_module
 from typing import Any
 
-from kafka_aio import Admin, Consumer, NewTopic, Producer, TopicPartition
+from kafka_aio import (
+    Admin,
+    Consumer,
+    NewTopic,
+    OffsetConflict,
+    Producer,
+    SqlOffsetStore,
+    StoredOffsets,
+    TopicPartition,
+)
 from kafka_aio.broker import EmbeddedBroker
-from kafka_aio.consumer.store import OffsetConflict, SqlOffsetStore, StoredOffsets
 
 PARTITIONS, CUSTOMERS = 6, 100
 Polled = Mapping[TopicPartition, Sequence[Any]]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
 import signal
 import sys
+import termios
 import threading
+import time
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -252,6 +256,19 @@ def test_a_group_goes_on_where_it_was(broker: BrokerThread) -> None:
     assert sum(committed(broker).values()) == 30
 
 
+def test_what_comes_after_the_end_is_left_to_the_group(broker: BrokerThread) -> None:
+    broker.produce("t", numbers(5))
+    hold = broker.faults.hold("Fetch")
+    with Consume(broker, "t", "-g", "g", "--stop-at-end") as consume:
+        wait_for(lambda: hold.held > 0)
+        broker.produce("t", numbers(5, 5))
+        hold.release()
+        _, out, _ = consume.outcome()
+
+    assert out.splitlines() == numbers(5)
+    assert committed(broker) == {TopicPartition("t", 0): 5}
+
+
 def test_a_group_that_is_not_to_commit_does_not(broker: BrokerThread) -> None:
     broker.produce("t", numbers(5))
     words = ("t", "-g", "g", "--stop-at-end", "-X", "enable.auto.commit=false")
@@ -319,7 +336,8 @@ def test_what_nobody_takes_is_written_after_an_interruption_and_committed(
 ) -> None:
     broker.produce("t", [b"%099d" % number for number in range(20_000)])
     with Consume(broker, "t", "-g", "g", "--from", "beginning") as consume:
-        first = consume.line()  # and no more: the pipe is full
+        first = consume.line()
+        wait_for(lambda: _is_full(consume))
         consume.signal()
         code, out, said = consume.outcome()
 
@@ -333,10 +351,12 @@ def test_what_nobody_takes_is_written_after_an_interruption_and_committed(
 
 def test_the_second_interruption_gives_up_what_nobody_takes(broker: BrokerThread) -> None:
     broker.produce("t", [b"x" * 99] * 20_000)
+    words = ("t", "-g", "g", "--from", "beginning", "-X", "max.poll.records=100")
     ours, theirs = pty.openpty()
-    with Consume(broker, "t", "-g", "g", "--from", "beginning", stderr=theirs) as consume:
+    with Consume(broker, *words, stderr=theirs) as consume:
         os.close(theirs)
         assert len(consume.line()) == 100
+        wait_for(lambda: _is_full(consume))
         consume.signal()
         shown = ""
         while "waiting for whoever reads the output" not in shown:
@@ -345,11 +365,27 @@ def test_the_second_interruption_gives_up_what_nobody_takes(broker: BrokerThread
         while "interrupted" not in shown:
             shown += os.read(ours, 1_000).decode()
         code = consume.process.wait(timeout=PATIENCE)
+        lines = 1 + consume.stdout.read().count(b"\n")
     os.close(ours)
 
+    offset = committed(broker)[TopicPartition("t", 0)]
     assert code == 130
-    assert "0 records from t in _ s" in timeless(shown)
-    assert sum(committed(broker).values()) == 0  # it is read again
+    assert offset % 100 == 0
+    assert offset < lines < offset + 100  # what was written in part is read again
+    assert f"{offset} records from t in _ s" in timeless(shown)
+
+
+def _is_full(consume: Consume) -> bool:
+    """Whether nothing more goes into the pipe."""
+    before = _waiting(consume)
+    time.sleep(0.2)
+    return before > 60_000 and _waiting(consume) == before
+
+
+def _waiting(consume: Consume) -> int:
+    found = array("i", [0])
+    fcntl.ioctl(consume.stdout.fileno(), termios.FIONREAD, found)
+    return found[0]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
