@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Annotated, Any, ClassVar
 
 from kafka_aio.config import duration
@@ -28,7 +29,13 @@ from kafka_aio.config.option import (
 from kafka_aio.errors import ConfigError
 from kafka_aio.serialization import Deserializer
 
-_Deserializer = Annotated[Deserializer | None, Thing("a function from bytes to a value")]
+_Deserializer = Annotated[
+    Deserializer | None,
+    Thing(
+        "a plain function from bytes to a value",
+        lambda value: callable(value) and not iscoroutinefunction(value),
+    ),
+]
 _Assignor = Either(
     Choice(*ASSIGNORS),
     Thing("an assignor of your own", lambda value: isinstance(getattr(value, "name", None), str)),

@@ -6,7 +6,7 @@ from kafka_aio.consumer.committer import Commit
 from kafka_aio.consumer.consumer import Consumer
 from kafka_aio.consumer.listener import RebalanceListener
 from kafka_aio.consumer.offsets import LogTruncated, NoOffsetForPartition
-from kafka_aio.consumer.record import ConsumerRecord
+from kafka_aio.consumer.record import ConsumerRecord, ReadRecord
 from kafka_aio.consumer.store import (
     OffsetConflict,
     OffsetStore,
@@ -29,6 +29,7 @@ __all__ = [
     "NoOffsetForPartition",
     "OffsetConflict",
     "OffsetStore",
+    "ReadRecord",
     "RebalanceListener",
     "SqlOffsetStore",
     "StoredOffsets",

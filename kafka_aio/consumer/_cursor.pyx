@@ -4,12 +4,15 @@
 `__anext__` gives the cursor itself while records are at hand, and awaiting that gives the next one
 without waiting. Otherwise it gives what `ask` returns: a coroutine that waits for more.
 
+A task that is made of the cursor begins a turn later. If there was an interruption meanwhile, the
+cursor does what the coroutine of `ask` does.
+
 `_cursor_py` does the same in plain Python.
 """
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from kafka_aio.errors import StateError
 
@@ -22,6 +25,7 @@ cdef extern from "_await.h":
     ctypedef PySendResult (*Send)(PyObject *, PyObject *, PyObject **) except PYGEN_ERROR
     int kaio_gives_at_once(PyTypeObject *, Next, Send) except -1
     PyObject *kaio_stop(object value) except? NULL
+    PySendResult PyIter_Send(object, object, PyObject **) except PYGEN_ERROR
 
 
 @cython.final
@@ -31,6 +35,7 @@ cdef class Cursor:
     cdef list _records
     cdef Py_ssize_t _end            # those before it may be handed over without a look
     cdef object _ask
+    cdef object _late               # what `ask` gave to a task that was made before an interruption
     cdef readonly Py_ssize_t taken  # of the records that were loaded last
     cdef readonly Py_ssize_t total  # of all
 
@@ -51,13 +56,27 @@ cdef class Cursor:
         return self if self.taken < self._end else self._ask().__await__()
 
     def send(self, value):
-        raise StopIteration(self._next())
+        if self.taken < self._end:
+            raise StopIteration(self._next())
+        try:
+            return self._later().send(value)
+        except BaseException:
+            self._late = None
+            raise
 
     def throw(self, kind, value=None, traceback=None):
-        raise kind if value is None else value
+        if self._late is None:
+            raise kind if value is None else value
+        try:
+            return self._late.throw(kind if value is None else value)
+        except BaseException:
+            self._late = None
+            raise
 
     def close(self):
-        pass
+        if self._late is not None:
+            late, self._late = self._late, None
+            late.close()
 
     @property
     def left(self):
@@ -102,23 +121,46 @@ cdef class Cursor:
         return self._records[self.taken - back] if 0 < back <= self.taken else None
 
     cdef object _next(self):
-        if self.taken >= self._end:
-            raise StateError("two tasks read from one consumer: let one of them do it")
         record = self._records[self.taken]
         self.taken += 1
         self.total += 1
         return record
 
+    cdef object _later(self):
+        if self._late is None:
+            if self._end == len(self._records):
+                raise StateError("two tasks read from one consumer: let one of them do it")
+            self._late = self._ask()
+        return self._late
+
+    cdef PySendResult step(self, PyObject **result) except PYGEN_ERROR:
+        cdef PySendResult how
+        if self.taken < self._end:
+            record = self._next()
+            Py_INCREF(record)
+            result[0] = <PyObject *>record
+            return PYGEN_RETURN
+        try:
+            how = PyIter_Send(self._later(), None, result)
+        except BaseException:
+            self._late = None
+            raise
+        if how == PYGEN_RETURN:
+            self._late = None
+        return how
+
 
 cdef PyObject *cursor_next(PyObject *self) except? NULL:
-    return kaio_stop((<Cursor>self)._next())
+    cdef PyObject *result = NULL
+    if (<Cursor>self).step(&result) == PYGEN_NEXT:
+        return result
+    value = <object>result
+    Py_DECREF(value)
+    return kaio_stop(value)
 
 
 cdef PySendResult cursor_send(PyObject *self, PyObject *sent, PyObject **result) except PYGEN_ERROR:
-    record = (<Cursor>self)._next()
-    Py_INCREF(record)
-    result[0] = <PyObject *>record
-    return PYGEN_RETURN
+    return (<Cursor>self).step(result)
 
 
 kaio_gives_at_once(<PyTypeObject *>Cursor, cursor_next, cursor_send)

@@ -12,12 +12,13 @@ from kafka_aio.errors import StateError
 class Cursor:
     """Records that are decoded, and how many of them were handed over."""
 
-    __slots__ = ("_ask", "_end", "_records", "taken", "total")
+    __slots__ = ("_ask", "_end", "_late", "_records", "taken", "total")
 
     def __init__(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._ask = ask
         self._records: list[Any] = []
         self._end = 0
+        self._late: Coroutine[Any, Any, Any] | None = None
         self.taken = 0
         self.total = 0
 
@@ -38,13 +39,27 @@ class Cursor:
         yield
 
     def send(self, value: Any) -> Any:
-        raise StopIteration(self._next())
+        if self.taken < self._end:
+            raise StopIteration(self._next())
+        try:
+            return self._later().send(value)
+        except BaseException:
+            self._late = None
+            raise
 
     def throw(self, kind: Any, value: Any = None, traceback: Any = None) -> Any:
-        raise kind if value is None else value
+        if self._late is None:
+            raise kind if value is None else value
+        try:
+            return self._late.throw(kind if value is None else value)
+        except BaseException:
+            self._late = None
+            raise
 
     def close(self) -> None:
-        pass
+        if self._late is not None:
+            late, self._late = self._late, None
+            late.close()
 
     @property
     def left(self) -> int:
@@ -87,9 +102,14 @@ class Cursor:
         """One that was handed over: the last is 1 back; None before the first of those loaded."""
         return self._records[self.taken - back] if 0 < back <= self.taken else None
 
+    def _later(self) -> Coroutine[Any, Any, Any]:
+        if self._late is None:
+            if self._end == len(self._records):
+                raise StateError("two tasks read from one consumer: let one of them do it")
+            self._late = self._ask()
+        return self._late
+
     def _next(self) -> Any:
-        if self.taken >= self._end:
-            raise StateError("two tasks read from one consumer: let one of them do it")
         record = self._records[self.taken]
         self.taken += 1
         self.total += 1

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka_aio.consumer.commit_queue import AutoCommit
 from kafka_aio.consumer.commits import Offsets
@@ -17,6 +17,9 @@ from kafka_aio.types import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka_aio.config import ConsumerConfig
+
+_LEAST_MS: Final = 10
+"""No pause at all would keep the loop busy."""
 
 logger = logging.getLogger(__name__)
 
@@ -46,10 +49,10 @@ class AutoCommitter:
         self._subscription = subscription
         self._tell = tell
         self._wake = wake
-        self._retry_pause = config.retry_backoff_max_ms / 1000
+        self._retry_pause = max(config.retry_backoff_max_ms, _LEAST_MS) / 1000
         self._loop = asyncio.get_running_loop()
         self._is_on = config.enable_auto_commit
-        interval = config.auto_commit_interval_ms / 1000 if self._is_on else inf
+        interval = max(config.auto_commit_interval_ms, _LEAST_MS) / 1000 if self._is_on else inf
         self._auto = AutoCommit(interval, now=self._loop.time())
         self._in_flight = 0
         self._has_complained = False
@@ -115,4 +118,5 @@ class AutoCommitter:
         self._wake()
 
     def _acknowledged(self, offsets: Offsets) -> None:
-        self._auto.committed(offsets, now=self._loop.time())
+        owned = {name: each for name, each in offsets.items() if name in self._subscription}
+        self._auto.committed(owned, now=self._loop.time())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping
 from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 from kafka_aio.config import ConsumerConfig
+from kafka_aio.consumer.listener import check_listener
 from kafka_aio.consumer.offset_calls import OffsetCalls
 from kafka_aio.consumer.ranges import RangeRead
 from kafka_aio.consumer.reader import Batches
@@ -113,7 +114,10 @@ class Consumer(OffsetCalls, Generic[K, V]):
         Raises:
             UserCodeError: The listener has raised something.
             StateError: It belongs to another loop.
+            TypeError, ValueError: These are no seconds, or neither True nor False.
         """
+        if not isinstance(leave_group, bool | None):
+            raise TypeError(f"leave_group is True, False or None, not {leave_group!r:.60}")
         if self._tasks is None:
             return
         tasks, until = self._tasks, seconds(timeout, _CLOSE_TIMEOUT)
@@ -150,11 +154,13 @@ class Consumer(OffsetCalls, Generic[K, V]):
         Raises:
             StateError: Partitions are assigned by hand, or the topics are subscribed to in another
                 way: unsubscribe first; or the broker does not match patterns for this consumer.
-            TypeError, ValueError: These are no names of topics, or there are none.
+            TypeError, ValueError: These are no names of topics, or there are none; or the listener
+                has no method to call.
         """
         if self._tasks is not None:
             self._check()
         self._check_wanted(topics)
+        check_listener(listener)
         self._subscription.subscribe(topics)
         self._listener = listener
         if self._tasks is not None:
@@ -223,7 +229,10 @@ class Consumer(OffsetCalls, Generic[K, V]):
             self._parts.changed()
 
     def subscription(self) -> frozenset[str]:
-        """The topics subscribed to: by name, or those that match the pattern."""
+        """The topics subscribed to: by name, or those that match the pattern.
+
+        None, if the broker matches it: which they are is known of the `assignment` alone.
+        """
         return self._subscription.topics
 
     def assignment(self) -> frozenset[TopicPartition]:
@@ -261,9 +270,9 @@ class Consumer(OffsetCalls, Generic[K, V]):
         self._check()
         return self._parts.reader.cursor
 
-    def __anext__(self) -> Awaitable[ReadRecord[K, V]]:
+    def __anext__(self) -> Coroutine[Any, Any, ReadRecord[K, V]]:
         self._check()
-        found: Awaitable[ReadRecord[K, V]] = self._parts.reader.cursor.__anext__()
+        found: Coroutine[Any, Any, ReadRecord[K, V]] = self._parts.reader.cursor.__anext__()
         return found
 
     async def poll(

@@ -186,6 +186,7 @@ class Coordinator:
         """The assignment by hand is about to be another: commit what is dealt with of this one."""
         if self._auto is not None:
             self._auto.begin()
+            self._auto.forget(self._subscription.assignment)
 
     def enforce_rebalance(self, reason: str = "") -> None:
         """Join again: for assignors that look at more than the members say."""
@@ -222,6 +223,9 @@ class Coordinator:
             self._membership.asked(now=now)
         for step in self._membership.poll(now=now):
             self._begin(step)
+        if self._is_out and len(self._subscription):  # none of it, until the user asks and is told
+            self._subscription.revoking(self._subscription.assignment)
+            self._handover.interrupt()
         self._follow_topics()
         if self._auto is not None:
             self._auto.turn(now=now)
@@ -433,6 +437,7 @@ class Coordinator:
         half = (self._loop.time() + until) / 2  # a dead coordinator leaves time for the callback
         if partitions and self._subscription.is_by_group:
             self._subscription.revoking(partitions)
+            self._handover.interrupt()  # who still reads gets none of them
             try:
                 return await self._let_go(partitions, until=half, limit=until)
             finally:  # also if it is cancelled
@@ -441,6 +446,8 @@ class Coordinator:
         if self._auto is not None:
             await self._auto.commit(until=half)
         await self._wait_settled(until)
+        if self._auto is not None:
+            self._auto.forget(partitions)
         return None
 
     def _begin_to_say(self, request: Request[Any] | None, until: float) -> Running | None:

@@ -91,7 +91,7 @@ class Fetcher:
             ),
             partition_max_bytes=config.max_partition_fetch_bytes,
             replica_age=config.metadata_max_age_ms / 1000,
-            error_pause=config.retry_backoff_ms / 1000,
+            error_pause=self._retry.first,
         )
         self._sessions: dict[int, Session] = {}
         self._rests: dict[int, float] = {}  # nodes that are not asked, and until when

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kafka_aio.types import TopicPartition
 
 MayWait: TypeAlias = Awaitable[None] | None
 """What a method returns that may be plain or a coroutine."""
+_METHODS: Final = ("revoked", "assigned", "lost")
 
 
 class RebalanceListener:
@@ -31,3 +32,15 @@ class RebalanceListener:
     def lost(self, partitions: Collection[TopicPartition]) -> MayWait:
         """These may be another's already: nothing can be committed any more."""
         return self.revoked(partitions)
+
+
+def check_listener(listener: object) -> None:
+    """Whether an object can be told anything.
+
+    Raises:
+        TypeError: It cannot: it is for another client, or the function itself.
+    """
+    if listener is None or any(callable(getattr(listener, each, None)) for each in _METHODS):
+        return
+    kind = type(listener).__qualname__
+    raise TypeError(f"a listener has some of the methods {', '.join(_METHODS)}; <{kind}> has none")

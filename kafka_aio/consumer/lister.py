@@ -143,7 +143,9 @@ class Lister:
         """Ask for those that are not known, for a while; why nobody has answered."""
         unknown = [name for name in topics if self._cluster.metadata.partition_count(name) is None]
         left = until - self._loop.time()
-        if unknown and left > 0:
+        if unknown and left <= 0:
+            return KafkaTimeoutError(f"topic {unknown[0]!r}: there was no time to ask for it")
+        if unknown:
             try:
                 await self._cluster.refresh(sorted(unknown), timeout=min(left, _TOPICS_WAIT))
             except (KafkaConnectionError, KafkaTimeoutError) as error:

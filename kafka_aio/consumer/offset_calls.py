@@ -168,14 +168,18 @@ class OffsetCalls(Client[ConsumerConfig]):
         Raises:
             StateError: One is not assigned, or there is no group.
             KafkaTimeoutError: It is not known in time.
+            NoOffsetForPartition: Nothing is committed of some, and auto_offset_reset is none; the
+                others have gone there.
         """
         self._check()
         names = partitions or tuple(self._subscription.partitions)
         eras = {name: self._subscription[name].era for name in names}
         found = await self.committed(names, timeout=timeout)
         self._parts.reader.tell()
-        self._parts.positioner.go_to(eras, found)
-        self._parts.changed()
+        try:
+            self._parts.positioner.go_to(eras, found)
+        finally:  # some may have gone there
+            self._parts.changed()
         return found
 
     # What logs hold.
@@ -194,6 +198,8 @@ class OffsetCalls(Client[ConsumerConfig]):
             TypeError, ValueError: These are no times.
         """
         self._check()
+        if not isinstance(times, Mapping):
+            raise TypeError(f"times are given as {{partition: milliseconds}}, not {times!r:.60}")
         for name, time in times.items():
             checked_partition(name)
             if isinstance(time, bool) or not isinstance(time, int):

@@ -41,6 +41,7 @@ class Parts:
         self.subscription = subscription
         self.tasks = tasks
         self._group_id = config.group_id
+        self._is_asked = False
         self.handover = Handover()
         self.user_code = UserCode(
             tasks,
@@ -103,7 +104,7 @@ class Parts:
             self.cluster.metadata,
             others=self._of_tasks,
             waits_for=self._waits_for,
-            is_asking=lambda: self.reader.is_asking,
+            is_asked=self._was_asked,
             tell=self.handover.tell,
         )
         self._join()
@@ -152,7 +153,13 @@ class Parts:
     def _asked(self) -> None:
         if self.subscription.mode is Mode.NONE:
             raise StateError("there is nothing to read: subscribe() to topics, or assign() some")
+        self._is_asked = True
         self.coordinator.asked(self.loop.time())
+
+    def _was_asked(self) -> bool:
+        """Whether records are asked for, or were since this was last called."""
+        was_asked, self._is_asked = self._is_asked, False
+        return was_asked or self.reader.is_asking
 
     def _metadata_updated(self) -> None:
         self.fetcher.wake()

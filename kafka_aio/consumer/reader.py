@@ -115,7 +115,7 @@ class Reader:
 
     def _take(self, most: int) -> dict[TopicPartition, list[Any]]:
         taken: dict[TopicPartition, list[Any]] = {}
-        enough_at = self._loop.time() + 2 * TURN
+        enough_at = self._loop.time() + TURN
         while True:
             records = self.cursor.take(most)
             assert self._opened is not None
@@ -316,9 +316,9 @@ class Reader:
         if records and self._user_code.reads:
             records, opened.error = self._user_code.read(records)
         took = self._loop.time() - began_at
-        if took > 2 * TURN:
+        if took > TURN:
             self._at_once = max(self._at_once // 2, FEWEST)
-        elif took < TURN / 2:
+        elif took < TURN / 4:
             self._at_once = min(self._at_once * 2, MOST)
         self.cursor.load(records)
         opened.told = 0

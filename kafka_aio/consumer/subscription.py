@@ -234,12 +234,15 @@ class Subscription:
 
         Raises:
             StateError: It is not.
+            TypeError, ValueError: This is no partition.
         """
-        found = self._owned.get(partition)
+        try:
+            found = self._owned.get(partition)
+        except TypeError:  # a list, for one
+            found = None
         if found is None:
-            whose = (
-                "assign() it first" if self.mode is Mode.MANUAL else "the group has not given it"
-            )
+            checked_partition(partition)
+            whose = "the group has not given it" if self.is_by_group else "assign() it first"
             raise StateError(f"{partition} is not assigned to this consumer: {whose}")
         return found
 

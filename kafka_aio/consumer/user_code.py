@@ -54,7 +54,7 @@ class UserCode:
         """The records as deserializers and interceptors want them; an error for the next one.
 
         The first that cannot be deserialized ends the list. An interceptor that raises is passed
-        over, as in Java.
+        over, as in Java; so is one that gives something else, or is `async`.
         """
         error = None
         if self._deserializes:
@@ -62,8 +62,12 @@ class UserCode:
         if records:
             for on_consume in self._on_consume:
                 changed = _call(on_consume, records)
-                if isinstance(changed, list):
+                if _are_records(changed):
                     records = changed
+                elif changed is not None:
+                    if isawaitable(changed):
+                        _discard(changed)
+                    logger.error("%s gave no list of records: passed over", _name(on_consume))
         return records, error
 
     @property
@@ -197,6 +201,11 @@ def _call(function: Callable[..., Any], *arguments: object) -> Any:
     except Exception:
         logger.exception("%s raised", _name(function))
         return None
+
+
+def _are_records(changed: Any) -> bool:
+    """Whether an interceptor has given what can be handed over."""
+    return isinstance(changed, list) and all(hasattr(each, "offset") for each in changed)
 
 
 def _name(function: object) -> str:

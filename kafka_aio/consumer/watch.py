@@ -34,7 +34,7 @@ class Watch:
         *,
         others: Callable[[], Iterable[str]] = tuple,
         waits_for: Callable[[], str] = str,
-        is_asking: Callable[[], bool] = lambda: True,
+        is_asked: Callable[[], bool] = lambda: True,
         tell: Callable[[KafkaError], None] = lambda _: None,
     ) -> None:
         """Begin to watch.
@@ -44,14 +44,15 @@ class Watch:
             metadata: The cluster.
             others: The troubles of the tasks: nodes that do not answer, for one.
             waits_for: What is missing that may take a while, in words; empty if nothing is.
-            is_asking: Whether somebody wants records: only then it is waited for.
+            is_asked: Whether somebody wants records, or has since the last look: only then it is
+                waited for.
             tell: Is told, once, of topics that brokers refuse to show us.
         """
         self._subscription = subscription
         self._metadata = metadata
         self._others = others
         self._waits_for = waits_for
-        self._is_asking = is_asking
+        self._is_asked = is_asked
         self._tell = tell
         self._waits_since: float | None = None
         self._waits_long = False
@@ -64,11 +65,24 @@ class Watch:
 
     def trouble(self) -> str:
         """Why records may not come; empty if there is no reason to think so."""
-        found = (self._of_topics(), self._of_partitions(), self._others(), [self._long_wait()])
+        found = (
+            self._of_cluster(),
+            self._of_topics(),
+            self._of_partitions(),
+            self._others(),
+            [self._long_wait()],
+        )
         reasons = [reason for reason in dict.fromkeys(chain.from_iterable(found)) if reason]
         more = len(reasons) - MOST_NAMED
         named = reasons[:MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
         return "; ".join(named)
+
+    def _of_cluster(self) -> Iterator[str]:
+        """Who is back at the bootstrap servers has lost all brokers."""
+        nodes = list(self._metadata.nodes.values())
+        if nodes and all(node.id < 0 for node in nodes):
+            tried = ", ".join(f"{node.host}:{node.port}" for node in nodes[:MOST_NAMED])
+            yield f"no broker of the cluster can be reached; it is tried at {tried}"
 
     def _of_topics(self) -> Iterator[str]:
         return map(str, self._absent().values())
@@ -130,10 +144,10 @@ class Watch:
         self._refused = frozenset(refused)
 
     def _look_for_waits(self, now: float) -> None:
-        what = self._waits_for()
+        what, is_asked = self._waits_for(), self._is_asked()
         if not what:
             self._waits_since = None
-        elif self._waits_since is None and self._is_asking():
+        elif self._waits_since is None and is_asked:
             self._waits_since = now
         since = now if self._waits_since is None else self._waits_since
         self._waits_long = now - since >= PATIENCE

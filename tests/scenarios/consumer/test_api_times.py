@@ -92,6 +92,15 @@ async def test_a_topic_that_is_not_there_is_a_timeout_that_names_it(
         assert now() - began_at < limit + 0.5
 
 
+@on_virtual_time
+async def test_without_time_nobody_says_that_a_topic_is_not_there() -> None:
+    async with consuming(T0, topics={TOPIC: 3, "u": 1}) as (_, consumer):
+        error = await failure(consumer.end_offsets([TopicPartition("u", 0)], timeout=0))
+
+        assert isinstance(error, KafkaTimeoutError)
+        assert "no such topic" not in str(error)
+
+
 @pytest.mark.parametrize("name", LOOKS)
 @on_virtual_time
 async def test_a_topic_that_is_made_meanwhile_is_found(name: str) -> None:

@@ -281,6 +281,52 @@ async def test_one_partition_in_place_of_several_is_explained(name: str) -> None
             await getattr(consumer, name)(T0)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["pause", "resume", "seek_to_beginning", "seek_to_end", "seek_to_committed", "position"],
+)
+@pytest.mark.parametrize("given", [[T0], "t", {T0}])
+@on_virtual_time
+async def test_a_list_in_place_of_partitions_is_explained(name: str, given: Any) -> None:
+    async with consuming(T0, group_id="g") as (_, consumer):
+        with pytest.raises(TypeError, match="TopicPartition"):
+            await getattr(consumer, name)(given)
+
+
+class ForAnotherClient:
+    """A listener of aiokafka's."""
+
+    def on_partitions_revoked(self, revoked: object) -> None: ...
+    def on_partitions_assigned(self, assigned: object) -> None: ...
+
+
+@pytest.mark.parametrize("listener", [print, object(), ForAnotherClient()])
+def test_a_listener_that_can_be_told_nothing_is_refused(listener: object) -> None:
+    consumer = Consumer(**NOWHERE)
+    with pytest.raises(TypeError, match="revoked, assigned, lost"):
+        consumer.subscribe(["a"], listener)
+    assert consumer.subscription() == frozenset()
+
+
+@on_virtual_time
+async def test_times_and_the_way_to_leave_have_their_types() -> None:
+    async with consuming(T0, group_id="g") as (_, consumer):
+        with pytest.raises(TypeError, match="milliseconds"):
+            await consumer.offsets_for_times([T0])  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="leave_group"):
+            await consumer.aclose(leave_group="no")  # type: ignore[arg-type]
+        assert consumer.health().state == "open"
+
+
+@pytest.mark.parametrize("option", ["key_deserializer", "value_deserializer"])
+def test_a_deserializer_that_is_a_coroutine_is_refused(option: str) -> None:
+    async def decoded(data: bytes) -> str:
+        return data.decode()
+
+    with pytest.raises(ConfigError, match="plain function"):
+        Consumer("a", **NOWHERE, **{option: decoded})
+
+
 @on_virtual_time
 async def test_another_subscription_replaces_the_one_before() -> None:
     topics = {TOPIC: 1, "u": 1}

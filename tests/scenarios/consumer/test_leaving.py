@@ -368,6 +368,33 @@ async def test_who_does_not_ask_in_time_loses_all_and_joins_again(protocol: str)
 
 
 @by_protocol
+@pytest.mark.parametrize("how", ["poll", "anext"])
+@on_virtual_time
+async def test_who_is_out_gets_nothing_of_what_it_had(protocol: str, how: str) -> None:
+    notes = Notes()
+    async with EmbeddedBroker(topics={"t": 1}) as broker:
+        broker.produce("t", [b"a"] * 6)
+        options = {"max_poll_interval_ms": 60_000}
+        async with member(broker, protocol, notes, **options) as first:
+
+            async def next_offset() -> int:
+                if how == "anext":
+                    return (await anext(first)).offset
+                ((record,),) = (await first.poll(max_records=1)).values()
+                return int(record.offset)
+
+            before = [await next_offset() for _ in range(3)]
+            await asyncio.sleep(30)
+            committed_at = committed(broker)[0]  # then it is not a member any more
+            await asyncio.sleep(70)
+            after = await next_offset()
+
+            assert before == [0, 1, 2]
+            assert after == committed_at == 2
+            assert notes.told == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
+
+
+@by_protocol
 @on_virtual_time
 async def test_who_waits_for_records_stays(protocol: str) -> None:
     notes = Notes()

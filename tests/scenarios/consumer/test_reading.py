@@ -170,6 +170,20 @@ async def test_a_second_task_is_told_so_while_a_poll_is_about_to_take_records() 
 
 
 @on_virtual_time
+async def test_a_task_that_is_to_read_is_not_refused_as_somebody_pauses_before_it_begins() -> None:
+    async with consuming(T0, T1) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        await read(consumer, 1)
+        asyncio.get_running_loop().call_soon(consumer.pause, T1)
+        found = [await asyncio.wait_for(anext(consumer), 5)]
+        reading = asyncio.create_task(anext(consumer))
+        consumer.seek(T0, 7)
+        found.append(await reading)
+
+        assert offsets(found) == [1, 7]
+
+
+@on_virtual_time
 async def test_other_tasks_may_do_all_else_meanwhile() -> None:
     async with consuming(T0, T1, group_id="g") as (broker, consumer):
         reading = asyncio.create_task(read(consumer, 1))
@@ -301,6 +315,26 @@ async def test_interceptors_may_change_what_is_handed_over_and_their_errors_are_
         assert offsets(found) == [0, 2, 4, 6]
         assert await consumer.position(T0) == 7
         assert "Broken.on_consume raised" in caplog.text
+
+
+@on_virtual_time
+async def test_an_interceptor_that_gives_no_records_is_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Bare:
+        def on_consume(self, records: list[Any]) -> list[Any]:
+            return [record.value for record in records]
+
+    class Waiting:
+        async def on_consume(self, records: list[Any]) -> list[Any]:
+            return records
+
+    async with consuming(T0, interceptors=[Bare(), Waiting()]) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+
+        assert offsets(await polled(consumer, 3)) == [0, 1, 2]
+        assert "Bare.on_consume gave no list of records" in caplog.text
+        assert "Waiting.on_consume gave no list of records" in caplog.text
 
 
 @on_virtual_time

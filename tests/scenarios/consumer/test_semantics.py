@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_aio import Consumer
+from kafka_aio import Admin, Consumer, NoOffsetForPartition
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.types import OffsetAndMetadata
 from tests.scenarios.consumer.grouped import PROTOCOLS, options_of
@@ -161,6 +161,84 @@ async def test_seek_to_committed_goes_back_to_it() -> None:
 
         assert found == {T0: OffsetAndMetadata(3), T1: None}
         assert offsets(await read(consumer, 7)) == list(range(3, 10))
+
+
+@on_virtual_time
+async def test_what_is_committed_is_gone_to_though_nothing_is_of_another() -> None:
+    options = {**GROUP, "enable_auto_commit": False, "auto_offset_reset": "none"}
+    async with consuming(T0, T1, **options) as (broker, consumer):
+        consumer.seek(T0, 0)
+        consumer.seek(T1, 0)
+        broker.produce(TOPIC, values(10))
+        await consumer.commit({T0: 3})
+        await read(consumer, 5)
+        with pytest.raises(NoOffsetForPartition, match="t-1"):
+            await consumer.seek_to_committed()
+
+        assert offsets(await read(consumer, 3)) == [3, 4, 5]
+
+
+@on_virtual_time
+async def test_without_an_interval_auto_commit_is_soon_and_leaves_the_loop_alone() -> None:
+    async with consuming(T0, group_id="g", auto_commit_interval_ms=0) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+        await read(consumer, 3)
+        await consumer.poll(timeout=0)
+        await asyncio.sleep(0.1)
+
+        assert committed(broker) == {T0: 3}
+
+
+@pytest.mark.parametrize("by", ["unsubscribe", "assign"])
+@on_virtual_time
+async def test_what_was_reset_meanwhile_is_committed_again_when_it_is_read_again(by: str) -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+        await read(consumer, 3)
+        await consumer.poll(timeout=1)
+        if by == "assign":
+            consumer.assign([T1])
+            await asyncio.sleep(1)
+        else:
+            await consumer.unsubscribe()
+        before = committed(broker)
+        async with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            await admin.alter_group_offsets("g", {T0: 0})
+        consumer.assign([T0])
+        await read(consumer, 3)
+        await consumer.poll(timeout=1)
+
+        assert before[T0] == 3
+        assert committed(broker)[T0] == 3
+
+
+@on_virtual_time
+async def test_no_record_is_handed_over_while_the_group_is_left() -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        broker.produce(TOPIC, values(1_000))
+        consumer = consumer_of(broker, **GROUP)
+        found: list[Any] = []
+        at_end: list[int] = []
+
+        class Listener:
+            async def revoked(self, _: object) -> None:
+                at_end.append(len(found))
+                await asyncio.sleep(1)
+
+        async def reading() -> None:
+            async for record in consumer:
+                found.append(record)
+                await asyncio.sleep(0.01)
+
+        consumer.subscribe([TOPIC], Listener())
+        async with consumer:
+            task = asyncio.create_task(reading())
+            await asyncio.sleep(2)
+            await consumer.unsubscribe()
+            task.cancel()
+
+        assert 0 < at_end[0] < 1_000
+        assert len(found) <= at_end[0] + 1  # one was taken before it began
 
 
 @on_virtual_time

@@ -134,6 +134,35 @@ async def test_a_group_that_cannot_be_joined_shows(caplog: pytest.LogCaptureFixt
 
 
 @on_virtual_time
+async def test_a_group_that_lets_nobody_in_shows_to_who_never_waits() -> None:
+    async with consuming(group_id="g") as (broker, consumer):
+        with broker.faults.hold("JoinGroup"):
+            for _ in range(50):
+                await consumer.poll(timeout=0)
+                await asyncio.sleep(0.7)
+            health = consumer.health()
+
+        assert not health.is_healthy
+        assert "'g' has not let us in" in health.reason
+
+
+@pytest.mark.parametrize("options", [{}, {"group_id": "g"}])
+@on_virtual_time
+async def test_a_cluster_that_is_gone_shows_soon(options: dict[str, Any]) -> None:
+    async with consuming(**options) as (broker, consumer):
+        await nothing_comes(consumer, 2)
+        await broker.stop_node(1)
+        await nothing_comes(consumer, 5)
+        gone = consumer.health()
+        await broker.start_node(1)
+        await nothing_comes(consumer, 60)
+
+        assert not gone.is_healthy
+        assert "127.0.0.1" in gone.reason
+        assert consumer.health().is_healthy
+
+
+@on_virtual_time
 async def test_health_says_what_state_it_is_in() -> None:
     async with consuming(group_id="g") as (broker, consumer):
         broker.produce(TOPIC, values(1))

@@ -112,6 +112,51 @@ async def test_two_who_want_the_last_record_at_the_same_time_are_told(module: Mo
         await second
 
 
+@pytest.mark.parametrize("wrapped", [asyncio.create_task, lambda made: asyncio.wait_for(made, 1)])
+async def test_a_task_that_is_interrupted_before_it_began_asks(
+    module: ModuleType, wrapped: Any
+) -> None:
+    made = cursor_of(module, ["a", "b"])
+    made.load([1, 2])
+    asyncio.get_running_loop().call_soon(made.interrupt)
+    found = await wrapped(made.__anext__())
+
+    assert found == "a"
+    assert await all_of(made) == ["b"]
+
+
+async def test_a_task_that_asks_as_it_was_interrupted_can_be_cancelled(module: ModuleType) -> None:
+    made = cursor_of(module, ["a"])
+    made.load([1, 2])
+    task = asyncio.create_task(made.__anext__())
+    made.interrupt()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await all_of(made) == ["a"]
+
+
+def test_closed_while_it_asks_it_ends_that(module: ModuleType) -> None:
+    ended = []
+
+    async def ask() -> None:
+        try:
+            await asyncio.sleep(0)
+        finally:
+            ended.append(True)
+
+    made = module.Cursor(ask)
+    made.load([1])
+    made.interrupt()
+    made.send(None)
+    made.close()
+    made.close()
+
+    assert ended == [True]
+
+
 async def test_one_that_is_gone_when_it_is_awaited_is_waited_for(module: ModuleType) -> None:
     made = cursor_of(module, ["more"])
     made.load([1])
