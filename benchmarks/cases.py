@@ -189,7 +189,8 @@ async def measure(
         await row(first, 1)  # not counted: a JVM compiles what is used often
         for each in cases:
             found[each.name] = await row(each, repetitions)
-            print(f"\n{each.name}", *summary.lines(found[each.name]), sep="\n", flush=True)
+            shown = [client for client in found[each.name] if client.client != IDLE]
+            print(f"\n{each.name}", *summary.lines(shown), sep="\n", flush=True)
             for client in found[each.name]:
                 print(*client.errors, sep="\n", end="\n" if client.errors else "", flush=True)
     return found

@@ -26,6 +26,7 @@ class Row:
     ours: float
     peer: float
     goal: float
+    """The ratio to reach; 0 where there is none, and the figures are only stated."""
     unit: str = "ns"
     note: str = ""
     """What bounds the row; shown where the goal is not reached."""
@@ -59,13 +60,20 @@ def best_of(rounds: int, *works: Callable[[], object]) -> list[float]:
 def table(rows: Iterable[Row]) -> str:
     lines = [f"{'':44}{'ours':>10}{'peer':>10}{'ratio':>9}{'goal':>8}"]
     for row in rows:
-        short = f"   short by {1 - row.ratio / row.goal:.0%}"
-        mark = "" if row.reached else f"{short}: {row.note}" if row.note else short
+        goal = f"{row.goal:.3g}x" if row.goal else "-"
         lines.append(
-            f"{row.name:44}{row.ours:>10.1f}{row.peer:>10.1f}{row.ratio:>8.1f}x{row.goal:>7.3g}x"
-            f"  {row.unit}, against {row.peer_name}{mark}"
+            f"{row.name:44}{row.ours:>10.1f}{row.peer:>10.1f}{row.ratio:>8.1f}x{goal:>8}"
+            f"  {row.unit}, against {row.peer_name}{_mark(row)}"
         )
     return "\n".join(lines)
+
+
+def _mark(row: Row) -> str:
+    """What is to be said of a goal that is not reached."""
+    if row.reached:
+        return ""
+    short = f"   short by {1 - row.ratio / row.goal:.0%}"
+    return f"{short}: {row.note}" if row.note else short
 
 
 def save(name: str, rows: Iterable[Row], **facts: object) -> Path:

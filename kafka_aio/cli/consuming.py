@@ -7,6 +7,7 @@ import select
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from io import FileIO
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio.cli import terminal
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _PACE: Final = 0.25
 """How many seconds what is shown stays as it is."""
+LEFT_OUT: Final = 15.0
+"""After so many seconds without partitions, who is to stop at the end has nothing to stop at. A
+group may need ten, for others to give back what they have."""
 
 Records = Mapping[TopicPartition, Sequence[Record]]
 
@@ -97,6 +101,17 @@ class Output:
         except OSError as error:
             raise KafkaError(f"the output cannot be written: {error.strerror}") from None
 
+    def check(self) -> None:
+        """See to it that somebody reads, although there is nothing to write.
+
+        Raises:
+            Gone: Nobody does.
+        """
+        looking = select.poll()
+        looking.register(self._file, 0)  # which leaves what is always told: errors, and the end
+        if looking.poll(0):
+            raise terminal.Gone
+
 
 class Work:
     """One run: from the topics to lines."""
@@ -110,6 +125,7 @@ class Work:
         self._ends: dict[TopicPartition, int] = {}
         """Where partitions end; those that are done are no longer in it."""
         self._is_assigned = False
+        self._assigned_at = inf
         self._is_idle = True  # nothing has come since the last look
         self._count = self._shown = 0
         self._is_written = True
@@ -172,11 +188,13 @@ class Work:
         """These are ours now: they end where they end now."""
         self._ends |= await self._consumer.end_offsets(partitions)
         self._is_assigned = True
+        self._assigned_at = self._loop.time()
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """These are somebody else's, who ends them."""
+        """These are somebody else's, who ends them; or ours again, which is said next."""
         for each in partitions:
             self._ends.pop(each, None)
+        self._is_assigned = False
 
     # Reading and writing.
 
@@ -186,17 +204,24 @@ class Work:
         if group is not None:
             async with progress(f"waiting for group {group} to give us partitions"):
                 records = await self._poll()
-                while not records and not self._consumer.assignment():
+                while not (records or self._consumer.assignment() or self._is_left_out()):
                     records = await self._poll()
             await self._write(records)
         while not await self._is_over():
             await self._write(await self._poll())
             self._show()
 
+    def _is_left_out(self) -> bool:
+        """Whether the group has given us nothing for so long that others will end it all."""
+        return self._is_assigned and self._loop.time() >= self._assigned_at + LEFT_OUT
+
     async def _poll(self) -> Records:
         most = self._wanted.max_records
         left = None if most is None else most - self._count
-        return await self._consumer.poll(_PACE, max_records=left)
+        records: Records = await self._consumer.poll(_PACE, max_records=left)
+        if not records:
+            self._output.check()
+        return records
 
     async def _write(self, records: Records) -> None:
         """Write them, also if this is cancelled meanwhile."""

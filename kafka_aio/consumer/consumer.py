@@ -113,7 +113,7 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
         Raises:
             UserCodeError: The listener has raised something.
-            StateError: It belongs to another loop.
+            StateError: It belongs to another loop, or a callback of the listener calls this.
             TypeError, ValueError: These are no seconds, or neither True nor False.
         """
         if not isinstance(leave_group, bool | None):
@@ -121,6 +121,7 @@ class Consumer(OffsetCalls, Generic[K, V]):
         if self._tasks is None:
             return
         tasks, until = self._tasks, seconds(timeout, _CLOSE_TIMEOUT)
+        self._parts.coordinator.check_caller()
         error: KafkaError | None = None
         try:
             if tasks.state == "open":

@@ -396,10 +396,7 @@ class Coordinator:
         Raises:
             StateError: It is called by such a callback.
         """
-        if self._caller is not None and self._caller is asyncio.current_task():
-            raise StateError(
-                "a rebalance callback cannot unsubscribe or close its consumer: do it afterwards"
-            )
+        self.check_caller()
         self._leaves += 1
         try:
             async with self._leave_lock:
@@ -419,6 +416,17 @@ class Coordinator:
                 self._membership.done(step, now=self._loop.time())
             self._follow_topics()
             self.wake()
+
+    def check_caller(self) -> None:
+        """Whether we may leave here.
+
+        Raises:
+            StateError: Not in a callback, which we would wait for.
+        """
+        if self._caller is not None and self._caller is asyncio.current_task():
+            raise StateError(
+                "a rebalance callback cannot unsubscribe or close its consumer: do it afterwards"
+            )
 
     async def _end_step(self, until: float) -> None:
         """Code of the user's has its time; but nobody waits for the user, who waits for us."""

@@ -253,6 +253,7 @@ class Positioner:
             self._cluster.request_refresh()
         for name, position in checked.truncated.items():
             logger.warning("truncated log partition=%s goes on at %s", name, position)
+            self._handover.interrupt()  # what is at hand of it is of the log before
         for name, failure in checked.failed.items():
             self._fail(failure, [name])
         self._settled()

@@ -41,6 +41,10 @@ def static(protocol: str) -> dict[str, Any]:
     return {"is_static": True, **(classic if protocol == "classic" else CONSUMER)}
 
 
+def has_its_share(members: list[Watched]) -> bool:
+    return all(len(member.assignment) == PARTITIONS // len(members) for member in members)
+
+
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 async def test_a_static_member_is_restarted_and_nobody_notices(
@@ -53,7 +57,7 @@ async def test_a_static_member_is_restarted_and_nobody_notices(
         async with load_of(kafka.bootstrap, topic, PARTITIONS) as load:
             for _ in range(3):
                 await group.start()
-            await group.wait_shared_out()
+            await group.wait("each has its share", lambda: has_its_share(group.members))
             gone, *others = group.members
             had = gone.assignment
             before = [member.rebalances for member in others]
@@ -79,7 +83,7 @@ async def test_of_two_static_members_with_one_name_one_is_fenced(
     async with group_of(tmp_path, kafka.bootstrap, topic, PARTITIONS, **options) as group:
         await prepare(kafka.bootstrap, group.id, session=SESSION)
         first, other = await group.start(), await group.start()
-        await group.wait_shared_out()
+        await group.wait("each has its share", lambda: has_its_share([first, other]))
         had, before = first.assignment, other.rebalances
         second = await group.start_again(first)
         # In a classic group the later one takes the place, in the other the earlier one keeps it.
@@ -92,10 +96,6 @@ async def test_of_two_static_members_with_one_name_one_is_fenced(
         assert event["error"] == expected
         assert stays.is_running
         assert other.rebalances == before
-
-
-def has_its_share(members: list[Watched]) -> bool:
-    return all(len(member.assignment) == PARTITIONS // len(members) for member in members)
 
 
 @pytest.mark.timeout(150)

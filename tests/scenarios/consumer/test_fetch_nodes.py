@@ -228,6 +228,21 @@ async def test_a_log_that_was_truncated_is_gone_on_with_where_it_parts() -> None
 
 # B49
 @on_virtual_time
+async def test_what_is_at_hand_of_a_log_that_was_truncated_is_not_handed_over() -> None:
+    async with consuming(T0, nodes=2) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        await read(consumer, 8)
+        broker.truncate(TOPIC, 0, 6, leader=other_than(broker, leader_of(broker)))
+        broker.produce(TOPIC, [b"new"] * 8)
+        await asyncio.sleep(2)
+        found = await read(consumer, 8)
+
+        assert offsets(found) == list(range(6, 14))
+        assert {record.value for record in found} == {b"new"}
+
+
+# B49
+@on_virtual_time
 async def test_a_log_that_was_truncated_is_told_of_if_there_is_no_policy() -> None:
     async with consuming(T0, T1, nodes=2, auto_offset_reset="none") as (broker, consumer):
         for name in (T0, T1):

@@ -228,27 +228,39 @@ async def test_a_callback_that_cancels_itself_does_not_stop_the_group() -> None:
 
 @on_virtual_time
 async def test_a_listener_may_have_some_of_the_methods_only() -> None:
+    told: list[Any] = []
+
+    class Gone:
+        def revoked(self, partitions: Any) -> None:
+            told.extend(partitions)
+
     async with EmbeddedBroker(topics={"t": 1}) as broker:
         broker.produce("t", [b"a"])
-        async with member(broker, listener=object()) as first:
+        async with member(broker, listener=Gone()) as first:
             assert len(await first.poll(timeout=10)) == 1
 
+        assert told == [TopicPartition("t", 0)]
 
+
+@pytest.mark.parametrize("way", ["unsubscribe", "aclose"])
 @on_virtual_time
-async def test_a_callback_cannot_leave_the_group_that_it_is_called_by() -> None:
+async def test_a_callback_cannot_leave_the_group_that_it_is_called_by(way: str) -> None:
     class Leaves:
         """Tries to."""
 
         async def assigned(self, partitions: Any) -> None:
-            await first.unsubscribe()
+            await getattr(first, way)()
 
     async with EmbeddedBroker(topics={"t": 1}) as broker:
+        broker.produce("t", [b"a"])
         first = member(broker, listener=Leaves())
         async with first:
             with pytest.raises(UserCodeError) as caught:
                 await first.poll(timeout=10)
+            found = await first.poll(timeout=10)
 
     assert isinstance(caught.value.__cause__, StateError)
+    assert len(found) == 1
 
 
 @by_protocol

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import consume, produce
+from benchmarks import consume, produce, ratio
 from benchmarks.cases import IDLE, Case, Found, Goal, Limit, verdict, verdicts
+from benchmarks.ratio import Row
 from kafka_aio.cli.bench.clients import CEILING, OURS, Client
 from kafka_aio.cli.bench.plan import Workload
 from kafka_aio.cli.bench.summary import Summary
@@ -122,6 +123,14 @@ def test_a_ticker_is_stated_beside_the_one_of_an_idle_process() -> None:
 
     assert row is not None
     assert (row.ours, row.peer, row.reached) == (4.0, 2.0, True)
+    shown = " ".join(ratio.table([row]).splitlines()[1].split())
+    assert shown == "row 4.0 2.0 0.5x - ms, p99 of a 1 ms ticker, against idle process"
+
+
+def test_a_goal_that_is_not_reached_is_shown_with_what_bounds_it() -> None:
+    row = Row(name="row", peer_name=PEER, ours=100, peer=100, goal=2, unit="records/s", note="why")
+
+    assert ratio.table([row]).endswith("records/s, against confluent-kafka   short by 50%: why")
 
 
 def test_who_reads_is_not_excused_by_the_broker() -> None:
