@@ -12,11 +12,13 @@ import json
 import random
 import signal
 import sys
+import sysconfig
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import kafka_aio
 from kafka_aio import Consumer, Producer, TopicPartition
@@ -55,7 +57,8 @@ async def member(address: str) -> None:
                     order = json.loads(record.value or b"{}")
                     sums[order["region"]] += order["cents"]
                     seen.append(order["id"])
-            tell(owned=sorted(each.partition for each in consumer.assignment()), orders=seen)
+            owned = sorted(each.partition for each in consumer.assignment())
+            tell(owned=owned, orders=seen, cents=sum(sums.values()))
             if seen:
                 await consumer.commit()  # last: whoever dies before it has them read again
 
@@ -103,6 +106,7 @@ class Seen:
     process: asyncio.subprocess.Process
     owned: list[int] = field(default_factory=list)
     orders: int = 0
+    cents: int = 0
     is_killed: bool = False
 
 
@@ -126,13 +130,13 @@ class Viewer:
             print("   " + self.news[-1], flush=True)
 
     def draw(self) -> None:
-        lines = [f"   {'member':10}{'partitions':28}{'orders':>10}"]
+        lines = [f"   {'member':10}{'partitions':28}{'orders':>10}{'sum':>14}"]
         for name, seen in self.members.items():
             bar = " ".join(str(p) if p in seen.owned else "." for p in range(PARTITIONS))
             state = self._paint(f"{'killed':28}", "red") if seen.is_killed else f"{bar:28}"
-            lines.append(f"   {name:10}{state}{seen.orders:10,}")
+            lines.append(f"   {name:10}{state}{seen.orders:10,}{seen.cents / 100:14,.2f}")
         lag = len(self.sent) - len(self.times)
-        lines.append(f"   {'sent':10}{len(self.sent):<28,}{f'{lag:,} to go':>10}")
+        lines.append(f"   {'sent':10}{f'{lag:,} to go':28}{len(self.sent):10,}")
         if not self._is_terminal:
             return print("\n".join(lines), flush=True)
         lines += ["", *(f"   {line}" for line in self.news[-8:])]
@@ -163,6 +167,7 @@ class Viewer:
                 continue
             seen.owned = [] if seen.is_killed else facts["owned"]
             seen.orders += len(facts["orders"])
+            seen.cents = facts["cents"]
             for order in facts["orders"]:
                 self.times[order] += 1
 
@@ -229,14 +234,22 @@ def conclude(viewer: Viewer) -> None:
     again = sum(times - 1 for times in viewer.times.values())
     total = sum(viewer.sent.values()) / 100
     print(
-        f"\n   {len(viewer.sent):,} orders over {total:,.2f} were sent, all of them were added up;"
+        f"\n   {len(viewer.sent):,} orders over {total:,.2f} were sent, all of them were added up",
+        end="",
     )
-    print(f"   {again:,} of them again, as bert was killed between their sum and their commit:")
+    if again:
+        print(
+            f";\n   {again:,} of them again, as bert was killed between their sum and their commit:"
+        )
+    else:
+        print(",\n   each once: bert was killed between two batches. That was luck:")
     print("   at least once is the rule. examples/exactly_once.py shows how to do better.\n")
-    print("   To go on:")
-    print("     kafka-aio broker --topic orders:6       a broker for your own experiments")
-    print("     kafka-aio consume orders -b localhost:9092 --group billing")
-    print("     README.md                               produce, consume, test: ten lines each\n")
+    command = f"{sysconfig.get_path('scripts')}/kafka-aio".removeprefix(f"{Path.cwd()}/")
+    print("   To go on, in two terminals:")
+    print(f"     {command} broker --topic orders:6")
+    print(f"     {command} consume orders -b localhost:9092 --group billing")
+    print(f"     seq 100 | {command} produce orders -b localhost:9092")
+    print("   README.md has produce, consume and test in ten lines each.\n")
 
 
 if __name__ == "__main__":

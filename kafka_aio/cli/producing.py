@@ -220,8 +220,8 @@ class Work:
         """Say in one line what came of it."""
         statistics = self._producer.statistics()
         failed = statistics.failed + (self._ended.count if self._ended is not None else 0)
-        topic, *others = self._counts
-        where = f"{len(self._counts)} topics" if others else topic
+        used = [topic for topic, count in self._counts.items() if count] or [self._form.topic]
+        where = used[0] if len(used) == 1 else f"{len(used)} topics"
         seconds = self._loop.time() - self._began_at
         records = "1 record" if statistics.delivered == 1 else f"{statistics.delivered:,} records"
         text = f"{records} to {where} in {seconds:.1f} s"

@@ -63,6 +63,7 @@ class Interest:
         is_by_group = self._subscription.is_by_group
         topics = self._subscription.topics | owned | watched(membership) if is_by_group else owned
         needs_all = self._subscription.mode is Mode.PATTERN or has_unresolved(membership)
+        self._metadata.may_create = self._subscription.mode is not Mode.SERVER_PATTERN
         has_new = needs_all and not self._follows_all
         if needs_all != self._follows_all:
             self._follows_all = needs_all

@@ -78,6 +78,7 @@ class Parts:
             tasks,
             decoding=decoding,
             asked=self._asked,
+            check=self._check_wanted,
         )
         self.ranges = Ranges(self.cluster, tasks, config, lister=self.lister, decoding=decoding)
         self.committer: Committer | None = None
@@ -150,9 +151,12 @@ class Parts:
             return ""
         return f"group {self._group_id!r} has not let us in ({self.coordinator.state})"
 
-    def _asked(self) -> None:
+    def _check_wanted(self) -> None:
         if self.subscription.mode is Mode.NONE:
             raise StateError("there is nothing to read: subscribe() to topics, or assign() some")
+
+    def _asked(self) -> None:
+        self._check_wanted()
         self._is_asked = True
         self.coordinator.asked(self.loop.time())
 

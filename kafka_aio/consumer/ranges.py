@@ -21,7 +21,13 @@ from kafka_aio.consumer.lister import Lister
 from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
 from kafka_aio.consumer.position import Position
 from kafka_aio.consumer.subscription import Subscription
-from kafka_aio.errors import KafkaError, KafkaTimeoutError, OffsetOutOfRange, StateError
+from kafka_aio.errors import (
+    CorruptRecord,
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetOutOfRange,
+    StateError,
+)
 from kafka_aio.listing import BEGINNING, END
 from kafka_aio.net.cluster import Cluster
 from kafka_aio.net.links import Channel
@@ -317,8 +323,13 @@ class RangeRead:
         assert self._chunk is not None
         assert self._pieces is not None
         if self._pieces.position <= self._chunk.begin and not self._chunk.is_partly_read:
-            text = f"{self._partition}: the broker sends no whole batch at offset {self._position}"
-            raise KafkaError(text)
+            topic, number = self._partition
+            raise CorruptRecord(
+                "the broker sends no whole batch",
+                topic=topic,
+                partition=number,
+                offset=self._position,
+            )
         self._position = self._pieces.position
         lane.release(self._chunk, self._pieces.position)
         self._chunk = self._pieces = None

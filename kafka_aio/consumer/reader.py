@@ -74,6 +74,7 @@ class Reader:
         *,
         decoding: Decoding,
         asked: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self._subscription = subscription
         self._fetcher = fetcher
@@ -83,6 +84,7 @@ class Reader:
         self._tasks = tasks
         self._decoding = decoding
         self._asked = asked
+        self._check = check
         self._loop = asyncio.get_running_loop()
         self._opened: _Opened | None = None
         self._at_once = FEWEST
@@ -215,6 +217,7 @@ class Reader:
         self._tasks.check()
         await self._handover.wait(until=until)
         self._tasks.check()
+        self._check()  # somebody may have unsubscribed meanwhile
         return True
 
     def _current(self, kind: type[RecordReader] | type[Pieces]) -> _Opened | None:

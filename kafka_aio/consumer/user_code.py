@@ -187,7 +187,7 @@ class UserCode:
         except UserCodeError as error:
             return error
         except Exception as error:
-            return _raised(assignor.assign, error, ())
+            return _raised(f"assignor {assignor.name!r}", error, ())
 
 
 def _methods(interceptors: Sequence[Any], name: str) -> list[Callable[..., Any]]:
@@ -225,10 +225,10 @@ def _discard(waiting: Awaitable[Any]) -> None:
 
 
 def _raised(
-    function: object, error: BaseException, partitions: Collection[TopicPartition]
+    what: object, error: BaseException, partitions: Collection[TopicPartition]
 ) -> UserCodeError:
     # Not its text, which may hold anything: the cause has it.
-    raised = UserCodeError(f"{_name(function)} raised {type(error).__name__}", partitions)
+    raised = UserCodeError(f"{_name(what)} raised {type(error).__name__}", partitions)
     raised.__cause__ = error
     return raised
 

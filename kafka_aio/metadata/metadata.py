@@ -83,6 +83,8 @@ class Metadata:
         )
         self._topic_idle = topic_idle
         self._create_topics = create_topics
+        self.may_create = True
+        """False while what is wanted was found by a pattern: who deletes it wants it gone."""
         self.version = 0
         """Grows with each change, so that those who wait for one can tell."""
         self.cluster_id: str | None = None
@@ -221,7 +223,8 @@ class Metadata:
         names = self._new if is_partial else self._wanted
         self._refresh.sent(now=now)
         topics = None if self._wants_all else [MetadataRequestTopic(name=name) for name in names]
-        return MetadataRequest(topics=topics, allow_auto_topic_creation=self._create_topics)
+        creates = self._create_topics and self.may_create
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=creates)
 
     def failed(self, *, now: float, jitter: float) -> None:
         """There was nobody to ask, or no answer, or none that could be accepted.

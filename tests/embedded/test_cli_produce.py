@@ -89,6 +89,12 @@ def test_keys_tombstones_headers_and_a_partition(broker: BrokerThread) -> None:
     assert (second.key, second.value) == (b"k", None)
 
 
+def test_what_is_said_names_the_topic_that_lines_of_json_name(broker: BrokerThread) -> None:
+    outcome = run(broker, "t", "--json", data=b'{"value": "v", "topic": "three"}')
+
+    assert outcome == (0, "kafka-aio: info: 1 record to three in _ s\n")
+
+
 def test_lines_of_json_are_what_librdkafka_reads(broker: BrokerThread) -> None:
     confluent_kafka: Any = pytest.importorskip("confluent_kafka")
     lines = [

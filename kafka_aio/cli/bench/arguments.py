@@ -67,8 +67,9 @@ def _add_reading(parser: Parser) -> None:
         type=whole_number,
         help=f"bytes of a partition in one fetch ({plain.max_partition_fetch_bytes})",
     )
-    _add_partitions(parser.add_argument_group("topic"))
-    _add_replicas(parser)
+    group = parser.add_argument_group("topic")
+    _add_partitions(group)
+    _add_replicas(group)
 
 
 def _add_writing(parser: Parser, kind: str) -> None:
@@ -115,7 +116,7 @@ def _add_writing(parser: Parser, kind: str) -> None:
         topic = group.add_mutually_exclusive_group()
         topic.add_argument("--topic", metavar="NAME", help="write to this one, which is there")
         _add_partitions(topic)
-    _add_replicas(parser)
+    _add_replicas(group)
 
 
 def _add_batches(add: Any, defaults: dict[str, int]) -> None:
@@ -144,9 +145,13 @@ def _add_partitions(group: Any) -> None:
     )
 
 
-def _add_replicas(parser: Parser) -> None:
+def _add_replicas(group: Any) -> None:
     _add_number(
-        parser.add_argument, "--replication-factor", -1, "their replicas", "replication_factor"
+        group.add_argument,
+        "--replication-factor",
+        -1,
+        "how many replicas they have; the cluster's default if not given",
+        "replication_factor",
     )
 
 

@@ -22,7 +22,7 @@ CALL: Final = 10_000
 CALLS: Final = 4
 """So many of these calls run at the same time."""
 
-LIST: Final = 10_000
+LIST: Final = 4_000
 """Records that come in one call, at most; a client that is faster with fewer takes fewer."""
 PAUSE: Final = 1.0
 """Seconds that a call waits for records."""

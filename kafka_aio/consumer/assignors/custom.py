@@ -18,6 +18,11 @@ class CustomAssignor:
     """
 
     def __init__(self, given: Any) -> None:
+        if isinstance(given, type):  # as others take it
+            name = given.__name__
+            raise ConfigError(
+                f"partition_assignment_strategy: {name} is a class: give {name}(), an object"
+            )
         if not callable(getattr(given, "assign", None)):
             raise ConfigError(
                 f"partition_assignment_strategy: {given!r} is no assignor, as it has no method"

@@ -40,7 +40,7 @@ from typing import Any, Final
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.assignors.assignor import Assignment, Assignor
-from kafka_aio.consumer.membership.classic_answers import check, may_pass, read_join, read_sync
+from kafka_aio.consumer.membership.classic_answers import check, read_join, read_sync
 from kafka_aio.consumer.membership.classic_heartbeats import Heartbeats
 from kafka_aio.consumer.membership.classic_requests import ClassicRequests, Place
 from kafka_aio.consumer.membership.holdings import Holdings
@@ -55,6 +55,7 @@ from kafka_aio.consumer.membership.member import (
     Step,
     Tell,
     Wanted,
+    may_pass,
 )
 from kafka_aio.errors import (
     BrokerError,

@@ -12,11 +12,7 @@ from kafka_aio.consumer.membership.classic_requests import PROTOCOL_TYPE, Classi
 from kafka_aio.consumer.membership.leading import Led
 from kafka_aio.consumer.membership.subscriptions import Assigned
 from kafka_aio.errors import (
-    BrokerError,
     InconsistentGroupProtocol,
-    KafkaConnectionError,
-    KafkaError,
-    KafkaTimeoutError,
     ProtocolError,
     for_code,
 )
@@ -93,13 +89,6 @@ def read_sync(
     if any(each.partition < 0 for each in partitions):
         raise ProtocolError("the assignment has a partition below 0")
     return frozenset(partitions)
-
-
-def may_pass(error: KafkaError) -> bool:
-    """Whether it may go well next time, without anybody doing something about it."""
-    if isinstance(error, BrokerError):
-        return error.retriable
-    return isinstance(error, (KafkaConnectionError, KafkaTimeoutError))
 
 
 def _check_type(protocol_type: str | None, group_id: str) -> None:

@@ -42,16 +42,23 @@ from typing import Any, Final
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.assignors.assignor import Assignment
-from kafka_aio.consumer.membership.consumer_errors import explained, is_passing
+from kafka_aio.consumer.membership.consumer_errors import explained
 from kafka_aio.consumer.membership.consumer_heartbeats import JOINING, Heartbeats
-from kafka_aio.consumer.membership.member import OfUser, Send, ShareOut, Step, Tell, Wanted
+from kafka_aio.consumer.membership.member import (
+    OfUser,
+    Send,
+    ShareOut,
+    Step,
+    Tell,
+    Wanted,
+    is_moved,
+    may_pass,
+)
 from kafka_aio.consumer.membership.reconciliation import Reconciliation
 from kafka_aio.errors import (
-    CoordinatorNotAvailable,
     FencedMemberEpoch,
     GroupIdNotFound,
     KafkaError,
-    NotCoordinator,
     StateError,
     TopicAuthorizationFailed,
     UnknownMemberId,
@@ -357,7 +364,7 @@ class ConsumerMember:
             # We stay: the right may be given later.
             if not self._has_told:
                 self._tell(error)
-        elif not is_passing(error):
+        elif not may_pass(error):
             self._phase = _Phase.FATAL
             self._is_known = False
             self._asked_at = None
@@ -368,8 +375,7 @@ class ConsumerMember:
     def _back_off(self, error: KafkaError, *, now: float, jitter: float) -> None:
         pause = self._backoff.delay(self._failures, jitter=jitter)
         # Looking for the coordinator is pause enough, once.
-        has_moved = isinstance(error, (NotCoordinator, CoordinatorNotAvailable))
-        self._heartbeat_at = now if has_moved and not self._failures else now + pause
+        self._heartbeat_at = now if is_moved(error) and not self._failures else now + pause
         self._failures += 1
 
     def _tell(self, error: KafkaError) -> None:

@@ -1,22 +1,13 @@
-"""Which errors of a consumer group pass by themselves, and what to say of the others. Pure."""
+"""What to say of the errors of a consumer group that do not pass by themselves. Pure."""
 
 from __future__ import annotations
 
 from kafka_aio.errors import (
     BrokerError,
-    KafkaConnectionError,
     KafkaError,
-    KafkaTimeoutError,
     UnsupportedVersion,
 )
 from kafka_aio.protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
-
-
-def is_passing(error: KafkaError) -> bool:
-    """Whether the same heartbeat may succeed later."""
-    if isinstance(error, BrokerError):
-        return error.retriable
-    return isinstance(error, (KafkaConnectionError, KafkaTimeoutError))
 
 
 def explained(error: KafkaError, request: ConsumerGroupHeartbeatRequest) -> KafkaError:

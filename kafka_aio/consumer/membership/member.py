@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from kafka_aio.consumer.assignors.assignor import Assignment, Assignor, Member
-from kafka_aio.errors import CoordinatorNotAvailable, KafkaError, NotCoordinator
+from kafka_aio.errors import (
+    BrokerError,
+    CoordinatorNotAvailable,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NotCoordinator,
+)
 from kafka_aio.protocol.schema import Request
 from kafka_aio.types import TopicPartition
 
@@ -154,3 +161,10 @@ class Membership(Protocol):
 def is_moved(error: KafkaError) -> bool:
     """Whether the group has another coordinator: look for that one before the next request."""
     return isinstance(error, (CoordinatorNotAvailable, NotCoordinator))
+
+
+def may_pass(error: KafkaError) -> bool:
+    """Whether it may go well next time, without anybody doing something about it."""
+    if isinstance(error, BrokerError):
+        return error.retriable
+    return isinstance(error, (KafkaConnectionError, KafkaTimeoutError))

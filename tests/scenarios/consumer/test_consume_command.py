@@ -1,4 +1,4 @@
-"""`kafka-aio consume --stop-at-end` as a member of a group: which of its partitions has it to end?"""
+"""`kafka-aio consume --stop-at-end` as a member of a group: when has it come to the end?"""
 
 from __future__ import annotations
 

@@ -139,6 +139,18 @@ async def test_ways_of_reading_can_be_mixed_without_loss_or_repetition(seed: int
 
 
 @on_virtual_time
+async def test_who_waits_for_records_while_another_unsubscribes_is_told_so() -> None:
+    async with consuming(group_id="g") as (_, consumer):
+        waiting = asyncio.create_task(consumer.poll())
+        await asyncio.sleep(1)
+
+        await consumer.unsubscribe()
+
+        with pytest.raises(StateError, match="nothing to read"):
+            await waiting
+
+
+@on_virtual_time
 async def test_a_second_task_that_reads_is_told_so_and_the_first_goes_on() -> None:
     async with consuming(T0) as (broker, consumer):
         first = asyncio.create_task(read(consumer, 1))

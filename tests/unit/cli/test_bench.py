@@ -245,3 +245,11 @@ def test_a_worker_that_writes_for_longer_is_given_more_time() -> None:
     assert Workload(seconds=100).patience > Workload(seconds=5).patience > 5
     assert Workload(records=10**7).patience > Workload(records=10).patience
     assert Workload(kind="consume", records=10**7).patience == Workload().patience
+
+
+@pytest.mark.parametrize("kind", ["produce", "latency", "tasks", "consume", "end-to-end"])
+def test_help_has_every_option_in_its_group(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = call(capsys, "bench", kind, "--help")
+    options = told.out.partition("\noptions:\n")[2].partition("\n\n")[0]
+
+    assert options == "  -h, --help            show this help message and exit"

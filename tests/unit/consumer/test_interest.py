@@ -181,3 +181,19 @@ def leading(*topics: str) -> ClassicMember:
     )
     member._led = Led(ids=("m",), members=(Member("m", topics),))
     return member
+
+
+def test_no_topic_is_created_because_the_broker_matched_it() -> None:
+    metadata, subscription = metadata_of(t=1), Subscription()
+    interest = Interest(subscription, metadata)
+    subscription.subscribe(SubscriptionPattern("t.*"))
+    subscription.assigned([TopicPartition("t", 0)])
+    interest.follow(ALONE, now=0.0)
+    by_pattern = metadata.request(now=1.0)
+    subscription.unsubscribe()
+    subscription.subscribe(["t"])
+    interest.follow(ALONE, now=2.0)
+
+    assert [topic.name for topic in by_pattern.topics or ()] == ["t"]
+    assert not by_pattern.allow_auto_topic_creation
+    assert metadata.request(now=3.0).allow_auto_topic_creation

@@ -210,7 +210,7 @@ def test_an_assignor_gives_partitions_to_members() -> None:
 @pytest.mark.parametrize(
     ("gives", "text"),
     [
-        (ValueError("of the user's"), "Assignor.assign raised ValueError"),
+        (ValueError("of the user's"), "assignor 'test' raised ValueError"),
         (None, "assignor 'test' returned None, not a dict of partitions by member id"),
         ({"stranger": [("t", 0)]}, "assignor 'test' gives partitions to 'stranger'"),
     ],

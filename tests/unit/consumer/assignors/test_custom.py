@@ -81,6 +81,11 @@ def test_an_object_that_cannot_assign_is_refused() -> None:
         assignors_of([Named()])
 
 
+def test_a_class_is_no_assignor() -> None:
+    with pytest.raises(ConfigError, match=r"RangeAssignor is a class: give RangeAssignor\(\)"):
+        assignors_of([RangeAssignor])
+
+
 # What an assignor of the user's may leave out.
 
 
