@@ -245,7 +245,7 @@ def conclude(viewer: Viewer) -> None:
         print(",\n   each once: bert was killed between two batches. That was luck:")
     print("   at least once is the rule. examples/exactly_once.py shows how to do better.\n")
     command = f"{sysconfig.get_path('scripts')}/kafka-aio".removeprefix(f"{Path.cwd()}/")
-    print("   To go on, in two terminals:")
+    print("   To go on, in three terminals:")
     print(f"     {command} broker --topic orders:6")
     print(f"     {command} consume orders -b localhost:9092 --group billing")
     print(f"     seq 100 | {command} produce orders -b localhost:9092")

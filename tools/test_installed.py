@@ -25,11 +25,15 @@ REQUIREMENTS = ROOT / "requirements" / "unit.txt"
 # What is compared with Java or kio does not depend on the Python: once, in the checkout, is enough.
 KIO = "tests/unit/protocol/test_kio.py"
 PYTEST = ["-m", "pytest", "-q", "-m", "not kafka", "--ignore", KIO]
-# What depends on the Python or on the compiler. The rules of the broker do neither, and what takes
-# long is shared out.
+# What depends on the Python or on the compiler. The rules of the broker and of groups do neither,
+# and what takes long is shared out.
 UNIT = ["tests/unit", "--ignore", "tests/unit/broker"]
+UNIT += ["--ignore", "tests/unit/consumer/assignors", "--ignore", "tests/unit/consumer/membership"]
 TESTS = {
-    "twin": ["tests/unit/producer", "tests/unit/protocol", "tests/unit/records"],
+    "twin": [
+        *("tests/unit/consumer/test_cursor.py", "tests/unit/producer"),
+        *("tests/unit/protocol", "tests/unit/records"),
+    ],
     "3.12": ["tests/net", "tests/unit/records"],
     "3.13": [*UNIT, "--ignore", "tests/unit/protocol", "--ignore", "tests/unit/records"],
 }

@@ -30,7 +30,8 @@ file or a pipe gets the bytes. Whoever has newlines in values wants --json.
 
 With --group this is a member of that group: it begins where the group is, and commits what it has
 written, every 5 s (-X auto.commit.interval.ms) and at the end. --from is then for partitions of
-which nothing was committed. Without --group it reads all partitions, or those of --partition, and
+which nothing was committed. Who is to stop at the end, and is given no partition by the group for
+15 s, has come to the end too. Without --group it reads all partitions, or those of --partition, and
 leaves no trace.
 
 It goes on until Ctrl-C or SIGTERM, unless --stop-at-end, --to or --max-records end it. What it has

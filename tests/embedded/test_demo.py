@@ -24,7 +24,7 @@ def test_the_demo_kills_a_member_loses_no_order_and_ends_by_itself() -> None:
     assert re.search(r"bert is killed.*\n(.*\n)*.*the group has shared out what bert had", told)
     assert re.search(r"[1-9][\d,]* orders .* were sent, all of them were added up", told)
     assert re.search(r"anna .* [1-9][\d,]* +[1-9][\d,]*\.\d\d\n", told)  # orders, and their sum
-    assert "To go on, in two terminals:" in told
+    assert "To go on, in three terminals:" in told
 
 
 @pytest.mark.parametrize(
