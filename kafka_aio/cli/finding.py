@@ -1,4 +1,4 @@
-"""The topics that a command is about: are they there, with how many partitions? Pure."""
+"""The topics that a command is about: are they there, with how many partitions?"""
 
 from __future__ import annotations
 
