@@ -185,7 +185,10 @@ async def test_a_rebalance_can_be_asked_for(each_kafka: Cluster) -> None:
         before = consumer.group_metadata().generation_id
         consumer.enforce_rebalance("the test wants it")
         async with asyncio.timeout(SECONDS):
-            while consumer.group_metadata().generation_id <= before:
+            while (
+                consumer.group_metadata().generation_id <= before  # the group has begun again,
+                or consumer.health().group != "stable"  # and come to its end
+            ):
                 await consumer.poll(timeout=0.05)
 
         assert consumer.assignment() == {TopicPartition(topic, 0)}
