@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_aio.config import ConsumerConfig
+from kafka_aio.consumer.commits import to_commit
 from kafka_aio.consumer.committer import Callback, Commit, Committer
 from kafka_aio.consumer.parts import Parts
 from kafka_aio.consumer.position import reset_policy
@@ -96,7 +97,10 @@ class OffsetCalls(Client[ConsumerConfig]):
             if isinstance(offsets, Mapping):
                 for name in offsets:
                     checked_partition(name)
-            return offsets
+            checked = to_commit(offsets)
+            self._parts.reader.tell()
+            self._subscription.dealt_with(checked)
+            return checked
         self._parts.reader.tell()
         self._subscription.ask()  # it is dealt with: auto-commit must not go back behind it
         return self._subscription.positions()

@@ -348,6 +348,16 @@ class Subscription:
         for each in self._moves.take():
             each.ask()
 
+    def dealt_with(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """The user commits these: so all before them is dealt with, as far as it was read."""
+        for name, each in offsets.items():
+            owned = self._owned.get(name)
+            if owned is None or owned.position is None or each.offset > owned.position.offset:
+                continue
+            if owned.committable is None or owned.committable.offset < each.offset:
+                epoch = NO_EPOCH if each.leader_epoch is None else each.leader_epoch
+                owned.committable = Position(each.offset, epoch)
+
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What `commit()` commits: all that was handed over."""
         return {

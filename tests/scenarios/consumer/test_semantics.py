@@ -93,6 +93,21 @@ async def test_auto_commit_leaves_out_the_batch_in_the_body() -> None:
         assert seen == [0, 4, 8]
 
 
+@pytest.mark.parametrize("given", [None, {T0: 10}, {T0: 8}])
+@on_virtual_time
+async def test_auto_commit_does_not_go_back_behind_a_commit_of_the_user_s(given: Any) -> None:
+    async with consuming(T0, **GROUP) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        await consumer.poll(max_records=7)
+        await consumer.poll(max_records=3)
+        await consumer.commit(given)
+        expected = committed(broker)
+
+        await consumer.aclose()
+
+        assert committed(broker) == expected == (given or {T0: 10})
+
+
 @on_virtual_time
 async def test_commit_commits_all_that_was_handed_over() -> None:
     async with consuming(T0, enable_auto_commit=False, **GROUP) as (broker, consumer):
