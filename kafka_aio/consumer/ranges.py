@@ -17,8 +17,9 @@ from weakref import WeakValueDictionary
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer.buffer import Chunk
 from kafka_aio.consumer.fetcher import Fetcher
+from kafka_aio.consumer.inflating import Inflating
 from kafka_aio.consumer.lister import Lister
-from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
+from kafka_aio.consumer.pieces import Decoding, Pieces
 from kafka_aio.consumer.position import Position
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import (
@@ -216,7 +217,7 @@ class RangeRead:
         self._chunk: Chunk | None = None
         self._pieces: Pieces | None = None
         self._batch: FetchedBatch | None = None  # made ready, and not handed over
-        self._inflating: asyncio.Future[bool] | None = None
+        self._inflating = Inflating()
         self.is_reading = False
         self._is_over = begin >= end
 
@@ -273,8 +274,8 @@ class RangeRead:
                 return batch
             if self._is_over:
                 break
-            if self._inflating is not None:
-                await asyncio.wait([self._inflating])
+            if self._inflating.is_under_way:
+                await self._inflating.wait()
             elif not await lane.wait(self._partition, until=deadline):
                 raise KafkaTimeoutError(
                     f"{self._partition}: nothing came of offset {self._position} in time;"
@@ -295,13 +296,14 @@ class RangeRead:
         """Give back what was not handed over: somebody else needs the room."""
         if self._chunk is not None and self._lane is not None:
             self._lane.put_back(self._chunk, self._position)
-        self._chunk = self._pieces = self._batch = self._inflating = None
+        self._chunk = self._pieces = self._batch = None
+        self._inflating = Inflating()
 
     def _take(self, lane: Lane) -> FetchedBatch | None:
         """The next batch, if it is ready."""
         while self._position < self._end:
             if self._batch is not None:
-                return self._give() if self._is_inflated(self._batch) else None
+                return self._give() if self._inflating.is_done(self._batch.opened()) else None
             if self._pieces is None and not self._open(lane):
                 return None
             assert self._pieces is not None
@@ -334,28 +336,8 @@ class RangeRead:
         lane.release(self._chunk, self._pieces.position)
         self._chunk = self._pieces = None
 
-    def _is_inflated(self, batch: FetchedBatch) -> bool:
-        walk = batch.opened()
-        if self._inflating is None:
-            if walk.to_inflate <= MOST_TO_INFLATE:
-                return True
-            loop = asyncio.get_running_loop()
-            self._inflating = loop.run_in_executor(None, walk.open_batch)
-            self._inflating.add_done_callback(_seen)
-        if not self._inflating.done():
-            return False
-        done, self._inflating = self._inflating, None
-        done.result()
-        return True
-
     def _give(self) -> FetchedBatch:
         batch, self._batch = self._batch, None
         assert batch is not None
         self._position = batch.next_offset
         return batch
-
-
-def _seen(inflating: asyncio.Future[bool]) -> None:
-    """Nobody may be left to look at how it ended."""
-    if not inflating.cancelled():
-        inflating.exception()

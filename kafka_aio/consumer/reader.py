@@ -27,6 +27,7 @@ from kafka_aio.consumer.buffer import Chunk
 from kafka_aio.consumer.cursor import Cursor
 from kafka_aio.consumer.fetcher import Fetcher
 from kafka_aio.consumer.handover import Handover
+from kafka_aio.consumer.inflating import Inflating
 from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
 from kafka_aio.consumer.position import NO_EPOCH, OwnedPartition, Position
 from kafka_aio.consumer.subscription import Subscription
@@ -58,7 +59,7 @@ class _Opened:
     """The one that comes next, while it is made ready."""
     error: KafkaError | None = None
     """What the user is told after the records that are decoded."""
-    inflating: asyncio.Future[bool] | None = field(default=None, repr=False)
+    inflating: Inflating = field(default_factory=Inflating, repr=False)
 
 
 class Reader:
@@ -210,9 +211,8 @@ class Reader:
         opened = self._opened
         if self._loop.time() >= until:
             return False
-        if opened is not None and opened.inflating is not None:
-            left = None if until == inf else until - self._loop.time()
-            await asyncio.wait([opened.inflating], timeout=left)  # it goes on if we are cancelled
+        if opened is not None and opened.inflating.is_under_way:
+            await opened.inflating.wait(None if until == inf else until - self._loop.time())
             return True
         self._tasks.check()
         await self._handover.wait(until=until)
@@ -356,19 +356,10 @@ class Reader:
 
     def _is_inflated(self, opened: _Opened, walk: RecordReader) -> bool:
         """Whether the next batch can be read on the loop; otherwise a thread is at work on it."""
-        if opened.inflating is None:
-            if walk.to_inflate <= MOST_TO_INFLATE:
-                return True
-            opened.inflating = self._loop.run_in_executor(None, walk.open_batch)
-            opened.inflating.add_done_callback(_seen)
-        if not opened.inflating.done():
-            return False
-        done, opened.inflating = opened.inflating, None
-        if (error := done.exception()) is not None:
-            if not isinstance(error, KafkaError):
-                raise error
-            raise self._stuck(opened, error)
-        return True
+        try:
+            return opened.inflating.is_done(walk)
+        except KafkaError as error:
+            raise self._stuck(opened, error) from None
 
 
 class Batches:
@@ -387,9 +378,3 @@ class Batches:
         batch = await self._reader.next_batch()
         assert batch is not None
         return batch
-
-
-def _seen(inflating: asyncio.Future[bool]) -> None:
-    """Nobody may be left to look at how it ended."""
-    if not inflating.cancelled():
-        inflating.exception()
