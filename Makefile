@@ -57,6 +57,10 @@ $(STAMPS)/demo: requirements/build.txt requirements/demo.txt | $(PY)
 	$(PIP) install --no-compile --require-hashes $(^:%=-r %)
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/spark: requirements/spark.txt $(STAMPS)/demo
+	$(PIP) install --no-compile --require-hashes -r $<
+	@touch $@
+
 $(STAMPS)/test: requirements/test.txt $(STAMPS)/demo
 	$(PIP) install --no-compile --require-hashes -r $<
 	@touch $@
@@ -73,19 +77,35 @@ $(STAMPS)/release $(STAMPS)/debug: $(CYTHON) $(STAMPS)/editable
 
 ## -- checking --------------------------------------------------------------------------------------------------------
 
-.PHONY: test check test-fast test-here test-faults test-long simulate test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz fuzz-broker sanitize
+.PHONY: test check test-fast test-here test-spark-here test-spark test-spark-peer test-spark-old test-faults test-long simulate test-containers test-kerberos test-installed test-pure test-pythons lint type format fuzz fuzz-broker sanitize
 test:                          ## style, types and every test: all that CI runs, with a time per part
 	@rm -f $(TIMES)
-	@for part in setup lint type test-installed fuzz test-here; do \
+	@for part in setup lint type test-installed fuzz test-here test-spark-here; do \
 	    KAFKA_AIO_TIMES=$(CURDIR)/$(TIMES) $(PYTHON) tools/timed.py $$part $(MAKE) $$part SECONDS=15 || exit; done
 
 check: test                    ## the same, by its other name
 
 test-fast: build $(STAMPS)/test ## the tests that need neither Kafka nor another environment, in under two minutes
-	$(PY) -m pytest -n auto -m "not kafka" --ignore tests/packaging --ignore tests/interop
+	$(PY) -m pytest -n auto -m "not kafka" --ignore tests/packaging --ignore tests/interop --ignore tests/spark
 
-test-here: setup               ## every test, on the Python of .venv (KAFKA_AIO_LOOP=asyncio or uvloop: async ones on that loop alone)
-	$(PY) -m pytest -n auto
+test-here: setup               ## every test but those on Spark, on the Python of .venv (KAFKA_AIO_LOOP=asyncio or uvloop: async ones on that loop alone)
+	$(PY) -m pytest -n auto --ignore tests/spark
+
+# By themselves: Spark takes both cores, and tests beside it that look at the clock would fail.
+test-spark-here: setup         ## the tests on Spark that `make test` has: one session, minutes
+	$(PY) -m pytest tests/spark -n 0
+
+test-spark: setup              ## the Spark connector in full: clusters, executors killed, speculation, Spark Connect; minutes
+	KAFKA_AIO_SPARK=long $(PY) -m pytest tests/spark -n 0
+
+test-spark-peer: setup         ## the table of cases on Spark's own connector, and what one writes read by the other
+	KAFKA_AIO_SPARK_PEER=jvm $(PY) -m pytest tests/spark -m spark_peer -n 0
+
+test-spark-old: setup          ## the Spark connector on the oldest Spark that it knows, in an environment of its own
+	$(PYTHON) -m venv .venvs/spark-old
+	.venvs/spark-old/bin/python -m pip --disable-pip-version-check install -q --no-compile --require-hashes -r requirements/test.txt
+	.venvs/spark-old/bin/python -m pip --disable-pip-version-check install -q --no-compile "pyspark==4.2.*"
+	.venvs/spark-old/bin/python -m pytest tests/spark -n 0
 
 test-faults: setup             ## three nodes killed, paused and stopped in turn under load, on both loops (`make test` has one)
 	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=90 $(PY) -m pytest tests/broker/test_faults.py -n 0 -s
@@ -138,11 +158,14 @@ sanitize: $(STAMPS)/test       ## the compiled modules under gcc's sanitizers: m
 
 ## -- showing ---------------------------------------------------------------------------------------------------------
 
-.PHONY: demo bench bench-codec bench-protocol bench-net bench-broker bench-produce bench-consume dist
+.PHONY: demo demo-spark bench bench-codec bench-protocol bench-net bench-broker bench-produce bench-consume bench-spark dist
 demo: build                    ## see it work: sets itself up and ends by itself
 	@$(PY) examples/demo.py
 
-bench: bench-codec bench-protocol bench-net bench-broker bench-produce bench-consume ## all benchmarks, beside the peers
+demo-spark: build $(STAMPS)/spark ## clicks from Kafka, counted by windows in Spark, and back to Kafka; killed and begun again; needs a JDK 17
+	@$(PY) examples/clicks.py
+
+bench: bench-codec bench-protocol bench-net bench-broker bench-produce bench-consume bench-spark ## all benchmarks, beside the peers
 
 bench-codec: build $(STAMPS)/test ## record batches: ratios to aiokafka, in benchmarks/results/codec.json
 	$(PY) -m benchmarks.codec
@@ -161,6 +184,10 @@ bench-produce: setup           ## producing to a real Kafka: ratios to confluent
 
 bench-consume: setup           ## consuming from a real Kafka: ratios to the same, stalls of the loop, end to end, in benchmarks/results/consume.json
 	$(PY) -m benchmarks.consume
+
+bench-spark: setup             ## Spark to Kafka and back: ratios to Spark's own connector and to other clients in executors, in benchmarks/results/spark.json
+	$(PY) -m benchmarks.bridge
+	$(PY) -m benchmarks.spark
 
 dist: $(STAMPS)/test           ## sdist and wheel in dist/
 	rm -rf dist

@@ -23,6 +23,15 @@ NEED_AN_EXTRA = (
     "kafka_aio.broker.security.authority",
     "kafka_aio.producer.rows",
     "kafka_aio.records.arrow",
+    "spark_connector.columns",
+    "spark_connector.filters",
+    "spark_connector.listener",
+    "spark_connector.rdd",
+    "spark_connector.reader",
+    "spark_connector.rows",
+    "spark_connector.source",
+    "spark_connector.stream",
+    "spark_connector.writer",
 )
 
 DESIGN = (ROOT / "docs" / "design.md").read_text()

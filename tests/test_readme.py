@@ -1,6 +1,7 @@
 """Every Python block of the README runs as it stands.
 
-What runs a loop is meant for a Kafka, and is run by tests/broker/test_readme_on_kafka.py.
+What runs a loop is meant for a Kafka, and is run by tests/broker/test_readme_on_kafka.py; what
+has a session of Spark, by tests/spark/test_readme_on_spark.py.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class Block(NamedTuple):
         return "EmbeddedBroker(" in self.code
 
     @property
+    def is_for_spark(self) -> bool:
+        """Run by tests/spark/test_readme_on_spark.py, which has the session."""
+        return "SparkSession" in self.code
+
+    @property
     def is_test_file(self) -> bool:
         return "\ndef test_" in self.code
 
@@ -54,7 +60,10 @@ def line(block: Block) -> str:
     return f"line {block.lines_before + 1}"
 
 
-@pytest.mark.parametrize("block", [each for each in BLOCKS if not each.is_for_kafka], ids=line)
+PLAIN = [each for each in BLOCKS if not (each.is_for_kafka or each.is_for_spark)]
+
+
+@pytest.mark.parametrize("block", PLAIN, ids=line)
 def test_the_block_runs(block: Block) -> None:
     block.run()
 

@@ -20,6 +20,7 @@ EXTRAS = [f"--extra={name}" for name in ("arrow", "oidc", "pkcs12", "spark", "uv
 FILES = {
     "test": [PRODUCT, *EXTRAS, BUILD, "requirements/test.in"],
     "unit": [PRODUCT, *EXTRAS, BUILD, "requirements/unit.in"],
+    "spark": [PRODUCT, "--extra", "spark", "--extra", "uvloop", "requirements/spark.in"],
     "demo": [PRODUCT, "--extra", "arrow", "requirements/demo.in"],
     "run": [PRODUCT],
     "build": [BUILD],

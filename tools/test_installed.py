@@ -104,8 +104,9 @@ class Trial:
         self.passed = False
         self._maker = python
         self._folder = ROOT / ".venvs" / name
-        # One loop is enough here: `make test-here` has both.
-        self._variables = {"KAFKA_AIO_LOOP": "asyncio", **os.environ}
+        # One loop and few examples are enough here: `make test-here` has both, and all.
+        told = {"KAFKA_AIO_LOOP": "asyncio", "KAFKA_AIO_EXAMPLES": "elsewhere"}
+        self._variables = {**told, **os.environ}
         # What is compiled goes with the folder of the tests; .venv would keep it for ever.
         self._variables.pop("PYTHONPYCACHEPREFIX", None)
         if not self.compiled:

@@ -234,6 +234,31 @@ class ClientConfig:
         return cls._translated(options, stacklevel=3)
 
     @classmethod
+    def unknown_names(cls, options: Mapping[str, Any]) -> list[str]:
+        """Those of Kafka's names that `from_kafka` refuses, as no client has such an option.
+
+        For programs that take options meant for others too, and leave out what they do not know.
+        A name that is not shown in an error is among them: it may be a piece of a secret.
+
+        Raises:
+            ConfigError: This is no mapping.
+        """
+        _check_mapping("unknown_names", options)
+        return translation.unknown_names(cls.client, options, kinds(cls))
+
+    @classmethod
+    def ignored_names(cls, options: Mapping[str, Any]) -> dict[str, str]:
+        """Those of Kafka's names that `from_kafka` warns of, each with its sentence.
+
+        For programs that say so in another way than by a warning of Python's.
+
+        Raises:
+            ConfigError: This is no mapping.
+        """
+        _check_mapping("ignored_names", options)
+        return translation.ignored_names(cls.client, options, kinds(cls))
+
+    @classmethod
     def from_properties(cls, source: str | os.PathLike[str]) -> Self:
         """From Kafka's properties format: a str is its text, a `pathlib.Path` names a file.
 

@@ -56,6 +56,28 @@ def translate(
     return ours, ignored
 
 
+def unknown_names(client: str, options: Mapping[Any, Any], kinds: Mapping[str, Kind]) -> list[str]:
+    """The names for which `translate` raises, as no client of Kafka's has them."""
+    return [
+        name
+        for name, value in options.items()
+        if value is not None and isinstance(name, str) and not _is_known(client, name, kinds)
+    ]
+
+
+def ignored_names(
+    client: str, options: Mapping[Any, Any], kinds: Mapping[str, Kind]
+) -> dict[str, str]:
+    """The names that `translate` tells of as without effect, each with its sentence."""
+    found = {}
+    for name, value in options.items():
+        if value is not None and isinstance(name, str):
+            dotted, field = _spelled(name)
+            if field not in kinds and (sentence := _ignored(client, dotted, value)):
+                found[name] = sentence
+    return found
+
+
 def check_names(client: str, names: Iterable[Any], kinds: Mapping[str, Kind]) -> None:
     """Raise a ConfigError for the first name that is not an option of ours."""
     for name in names:
@@ -79,13 +101,12 @@ def check_names(client: str, names: Iterable[Any], kinds: Mapping[str, Kind]) ->
 def _translated(
     client: str, name: str, value: object, kinds: Mapping[str, Kind]
 ) -> dict[str, object] | str:
-    dotted = name if name in _EVERY_NAME else name.replace("_", ".")
-    field = _RENAMED.get(dotted, dotted.replace(".", "_"))
+    dotted, field = _spelled(name)
     if field in kinds:
         return {field: _converted(field, name, value, kinds[field])}
+    if sentence := _ignored(client, dotted, value):
+        return sentence
     if dotted not in _NAMES[client]:
-        if _other(client, dotted):
-            return f"{_foreign(client, dotted, dotted)}: it is ignored"
         raise ConfigError(_unknown(client, name, kinds))
     if dotted == "sasl.jaas.config":
         return _from_jaas(value, kinds)
@@ -94,9 +115,28 @@ def _translated(
         return {}
     if _changes_nothing(dotted, value):
         return {}
-    if dotted in IGNORED:
-        return f"{dotted} is ignored: {IGNORED[dotted]}"
     raise ConfigError(f"{dotted} cannot be given: {REFUSED[dotted]}")
+
+
+def _ignored(client: str, dotted: str, value: object) -> str:
+    """Why an option that is no field has no effect; empty where it has one, or is refused."""
+    if dotted not in _NAMES[client]:
+        is_foreign = _other(client, dotted) != ""
+        return f"{_foreign(client, dotted, dotted)}: it is ignored" if is_foreign else ""
+    if dotted in IGNORED and not _changes_nothing(dotted, value):
+        return f"{dotted} is ignored: {IGNORED[dotted]}"
+    return ""
+
+
+def _spelled(name: str) -> tuple[str, str]:
+    """The option as Kafka writes it, and as a field."""
+    dotted = name if name in _EVERY_NAME else name.replace("_", ".")
+    return dotted, _RENAMED.get(dotted, dotted.replace(".", "_"))
+
+
+def _is_known(client: str, name: str, kinds: Mapping[str, Kind]) -> bool:
+    dotted, field = _spelled(name)
+    return field in kinds or dotted in _NAMES[client] or _other(client, dotted) != ""
 
 
 def _changes_nothing(dotted: str, value: object) -> bool:

@@ -49,6 +49,10 @@ class Partition(Protocol):
     @property
     def leader(self) -> Leader | None: ...
     @property
+    def stop(self) -> float:
+        """From where on nothing is wanted."""
+
+    @property
     def is_fetchable(self) -> bool:
         """Whether records may be fetched and handed over: it has a position, and no pause."""
 

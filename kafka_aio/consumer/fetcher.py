@@ -8,7 +8,6 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Final
 
 import anyio
@@ -16,7 +15,7 @@ import anyio
 from kafka_aio.backoff import Backoff
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer import offsets
-from kafka_aio.consumer.fetches import Fetch, Fetches
+from kafka_aio.consumer.fetches import NOTHING, Fetch, Fetches, Plan
 from kafka_aio.consumer.handover import Receiver
 from kafka_aio.consumer.sessions import Session, Terms
 from kafka_aio.consumer.subscription import Subscription
@@ -130,16 +129,19 @@ class Fetcher:
 
     def _turn(self, now: float) -> float:
         """Send what can be sent; when to look again."""
-        if self._tasks.is_closed:
-            return inf  # nothing can be begun, and we are cancelled next
-        self.see_leaders()
-        nodes = self._nodes(now)
-        if self.fetches.are_busy((self._leading | self.fetches.replicas) & nodes):
-            return min(self._rests.values(), default=inf)
-        plan = self.fetches.plan(self._subscription.partitions, nodes, now=now)
+        plan = self._plan(now)
         for fetch in plan.fetches:
             self._begin(fetch)
         return min([plan.next_at, *self._rests.values()])
+
+    def _plan(self, now: float) -> Plan:
+        if self._tasks.is_closed:
+            return NOTHING  # nothing can be begun, and we are cancelled next
+        self.see_leaders()
+        nodes = self._nodes(now)
+        if self.fetches.are_busy((self._leading | self.fetches.replicas) & nodes):
+            return NOTHING
+        return self.fetches.plan(self._subscription.partitions, nodes, now=now)
 
     def see_leaders(self) -> None:
         """Take the leaders of what is assigned from the metadata, if either has changed."""
@@ -164,6 +166,33 @@ class Fetcher:
         return self._cluster.metadata.nodes.keys() - self._rests.keys()
 
     def _begin(self, fetch: Fetch) -> None:
+        self.fetches.sent(fetch)
+        self._tasks.spawn(partial(self._ask, fetch), name=f"fetch from node {fetch.node}")
+
+    async def _ask(self, fetch: Fetch) -> None:
+        """Ask a node, and ask it again, as long as there is something to ask it for.
+
+        The next request goes out in the step in which an answer has come, so that the broker works
+        on it while this is decoded.
+        """
+        following: Fetch | None = fetch
+        while following is not None:
+            await self._fetch(following)
+            following = self._follow_up(fetch.node)
+        self.wake()
+
+    def _follow_up(self, node: int) -> Fetch | None:
+        """What to ask a node for next, which counts as sent. Other nodes are asked by the way."""
+        following = None
+        for fetch in self._plan(self._loop.time()).fetches:
+            if fetch.node == node:
+                following = fetch
+                self.fetches.sent(fetch)
+            else:
+                self._begin(fetch)
+        return following
+
+    async def _fetch(self, fetch: Fetch) -> None:
         session = self._sessions.setdefault(fetch.node, Session(fetch.node))
         max_wait = self._terms.max_wait if fetch.is_whole else min(SHORT_WAIT, self._terms.max_wait)
         request, at_most = session.request(
@@ -171,13 +200,6 @@ class Fetcher:
             topic_id=self._cluster.metadata.topic_id,
             terms=replace(self._terms, max_bytes=fetch.max_bytes, max_wait=max_wait),
         )
-        self.fetches.sent(fetch)
-        work = partial(self._fetch, fetch, session, request, at_most)
-        self._tasks.spawn(work, name=f"fetch from node {fetch.node}")
-
-    async def _fetch(
-        self, fetch: Fetch, session: Session, request: FetchRequest, at_most: int | None
-    ) -> None:
         try:
             response = await self._cluster.send(
                 fetch.node,
@@ -190,7 +212,6 @@ class Fetcher:
             self._failed(fetch, session, error)
         else:
             self._answered(fetch, session, response)
-        self.wake()
 
     def _failed(self, fetch: Fetch, session: Session, error: KafkaError) -> None:
         session.failed()

@@ -20,10 +20,10 @@ connection, another leader or time make the partition go back to its leader (B50
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka_aio.consumer.buffer import Buffer, Partition, Partitions, Slice
 from kafka_aio.consumer.sessions import Ask
@@ -50,8 +50,12 @@ class Fetch:
 class Plan(NamedTuple):
     """What could be sent now, and when to look again."""
 
-    fetches: list[Fetch]
+    fetches: Sequence[Fetch]
     next_at: float
+
+
+NOTHING: Final = Plan((), inf)
+"""There is nothing to send, until something changes."""
 
 
 class _Replica(NamedTuple):
@@ -179,6 +183,8 @@ class Fetches:
             if leader is None or node is None or node in self._out:
                 continue
             offset = self.buffer.next_offset(name, partition)
+            if offset is not None and offset >= partition.stop:
+                continue  # all that is wanted of it has come
             if offset is None or self.buffer.queued(name) >= share:
                 wants.sated.add(node)
             elif (until := self._rests_until(name, node)) > now:

@@ -139,6 +139,8 @@ class OwnedPartition:
     """None until it is known."""
     committable: Position | None = None
     """Where the position was when records were last asked for: all before it are dealt with."""
+    stop: float = inf
+    """Nothing is fetched from this offset on: who reads a range wants no more."""
     reset_to: Reset | None = None
     """Where it goes, while it awaits a reset."""
     asks_end: bool = False

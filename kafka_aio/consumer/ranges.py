@@ -62,11 +62,12 @@ class Lane:
     def __repr__(self) -> str:
         return f"<Lane {self._number}: {len(self._wakeups)} ranges>"
 
-    def begin(self, reader: RangeRead, partition: TopicPartition, offset: int) -> None:
+    def begin(self, reader: RangeRead, partition: TopicPartition, offset: int, end: int) -> None:
         self._readers[partition] = reader
         self._wakeups[partition] = Wakeup()
         self.subscription.assign(self._wakeups)
         self.subscription.seek(partition, offset)
+        self.subscription[partition].stop = end
         if self._running is None:
             name = f"fetcher of ranges {self._number}"
             self._running = self._tasks.spawn(self.fetcher.run, name=name)
@@ -289,7 +290,7 @@ class RangeRead:
         if self._is_over:
             return None  # it was closed meanwhile
         lane = self._lane = self._ranges.lane_for(self._partition)
-        lane.begin(self, self._partition, self._position)
+        lane.begin(self, self._partition, self._position, self._end)
         return lane
 
     def rest(self) -> None:

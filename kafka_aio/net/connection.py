@@ -308,8 +308,10 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._error is not None:
             return  # TLS reads on until both sides have said goodbye
-        now = self._loop.time()
         self._traffic.bytes_in += nbytes
+        if self._wire.fill(nbytes):
+            return
+        now = self._loop.time()
         for answer in self._wire.received(nbytes, now=now):
             self._deliver(answer)
         if self._wire.failure is not None:

@@ -166,6 +166,16 @@ class Wire(Generic[T]):
                 self._frame += bytes(min(room, FIRST_ROOM))
         return memoryview(self._frame)[self._filled : self._length]
 
+    def fill(self, count: int) -> bool:
+        """As `received`, where all is still as it was: a large frame just has more of its bytes.
+
+        False where it is otherwise, and nothing was done.
+        """
+        if self._frame is None or self._filled + count >= self._length:
+            return False
+        self._filled += count
+        return True
+
     def received(self, count: int, *, now: float) -> list[Answer[T]]:
         """What is answered by the bytes that were put into the last `buffer`.
 

@@ -3,6 +3,10 @@
  * The instruction takes three cycles and a new one can start every cycle, so long inputs run as
  * three streams at once. A stream's sum is moved past the bytes of the next by a multiplication
  * with x^(8n) modulo the polynomial, which is linear: four tables of 256 words for a fixed n.
+ *
+ * The streams are short, so that the three together are read nearly in order: that is what the CPU
+ * expects, and has at hand in time. With 2 KiB each it is a sixth faster on bytes in its cache, and
+ * takes more than twice as long on those that are not, as most of a fetch.
  */
 #ifndef KAFKA_AIO_CRC32C_H
 #define KAFKA_AIO_CRC32C_H
@@ -48,11 +52,10 @@ static inline uint32_t kaio_crc_u64(uint32_t crc, uint64_t word) {
 #endif
 #endif
 
-enum { KAIO_LONG = 2048, KAIO_SHORT = 256 };
+enum { KAIO_STREAM = 256 }; /* bytes */
 
 static uint32_t kaio_table[8][256]; /* by software, eight bytes a step */
-static uint32_t kaio_past_long[4][256];
-static uint32_t kaio_past_short[4][256];
+static uint32_t kaio_past_table[4][256];
 
 /* a * b modulo the polynomial, all with bits reversed: x^0 is the highest bit */
 static uint32_t kaio_multiply(uint32_t a, uint32_t b) {
@@ -64,21 +67,21 @@ static uint32_t kaio_multiply(uint32_t a, uint32_t b) {
     return product;
 }
 
-static void kaio_fill_past(uint32_t table[4][256], size_t bytes) {
+static void kaio_fill_past(void) {
     uint32_t square = 0x40000000u; /* x^1, squared on */
     uint32_t power = 0x80000000u;  /* x^0 */
-    for (size_t bits = bytes * 8; bits; bits >>= 1) {
+    for (uint32_t bits = KAIO_STREAM * 8; bits; bits >>= 1) {
         if (bits & 1) power = kaio_multiply(square, power);
         square = kaio_multiply(square, square);
     }
     for (int place = 0; place < 4; place++)
         for (uint32_t byte = 0; byte < 256; byte++)
-            table[place][byte] = kaio_multiply(power, byte << (8 * place));
+            kaio_past_table[place][byte] = kaio_multiply(power, byte << (8 * place));
 }
 
-static inline uint32_t kaio_past(const uint32_t table[4][256], uint32_t crc) {
-    return table[0][crc & 0xff] ^ table[1][(crc >> 8) & 0xff] ^ table[2][(crc >> 16) & 0xff] ^
-           table[3][crc >> 24];
+static inline uint32_t kaio_past(uint32_t crc) {
+    return kaio_past_table[0][crc & 0xff] ^ kaio_past_table[1][(crc >> 8) & 0xff] ^
+           kaio_past_table[2][(crc >> 16) & 0xff] ^ kaio_past_table[3][crc >> 24];
 }
 
 static inline uint64_t kaio_load64(const unsigned char *data) {
@@ -104,27 +107,23 @@ static uint32_t kaio_crc_by_table(uint32_t crc, const unsigned char *data, size_
 }
 
 #ifdef KAIO_CRC_NAME
-#define KAIO_THREE_STREAMS(BLOCK, TABLE)                                      \
-    while (size >= 3 * BLOCK) {                                               \
-        uint32_t second = 0, third = 0;                                       \
-        const unsigned char *end = data + BLOCK;                              \
-        do {                                                                  \
-            crc = kaio_crc_u64(crc, kaio_load64(data));                       \
-            second = kaio_crc_u64(second, kaio_load64(data + BLOCK));         \
-            third = kaio_crc_u64(third, kaio_load64(data + 2 * BLOCK));       \
-            data += 8;                                                        \
-        } while (data < end);                                                 \
-        crc = kaio_past(TABLE, crc) ^ second;                                 \
-        crc = kaio_past(TABLE, crc) ^ third;                                  \
-        data += 2 * BLOCK;                                                    \
-        size -= 3 * BLOCK;                                                    \
-    }
-
 KAIO_CRC_TARGET
 static uint32_t kaio_crc_by_instruction(uint32_t crc, const unsigned char *data, size_t size) {
     crc = ~crc;
-    KAIO_THREE_STREAMS(KAIO_LONG, kaio_past_long)
-    KAIO_THREE_STREAMS(KAIO_SHORT, kaio_past_short)
+    while (size >= 3 * KAIO_STREAM) {
+        uint32_t second = 0, third = 0;
+        const unsigned char *end = data + KAIO_STREAM;
+        do {
+            crc = kaio_crc_u64(crc, kaio_load64(data));
+            second = kaio_crc_u64(second, kaio_load64(data + KAIO_STREAM));
+            third = kaio_crc_u64(third, kaio_load64(data + 2 * KAIO_STREAM));
+            data += 8;
+        } while (data < end);
+        crc = kaio_past(crc) ^ second;
+        crc = kaio_past(crc) ^ third;
+        data += 2 * KAIO_STREAM;
+        size -= 3 * KAIO_STREAM;
+    }
     while (size >= 8) {
         crc = kaio_crc_u64(crc, kaio_load64(data));
         data += 8;
@@ -166,8 +165,7 @@ static const char *kaio_crc32c_start(void) {
         }
 #ifdef KAIO_CRC_NAME
     if (kaio_cpu_has_instruction()) {
-        kaio_fill_past(kaio_past_long, KAIO_LONG);
-        kaio_fill_past(kaio_past_short, KAIO_SHORT);
+        kaio_fill_past();
         kaio_crc32c = kaio_crc_by_instruction;
         return KAIO_CRC_NAME;
     }

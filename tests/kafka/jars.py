@@ -1,6 +1,6 @@
-"""Apache Kafka's jars from Maven Central, kept in a cache outside the checkout.
+"""Jars from Maven Central, in a cache outside the checkout: Kafka's, and Spark's own connector.
 
-`python -m tests.kafka.jars` fetches them ahead of a test run, with a line of progress.
+`python -m tests.kafka.jars` fetches Kafka's ahead of a test run, with a line of progress.
 """
 
 from __future__ import annotations
@@ -32,6 +32,17 @@ _LOG4J2 = [
     ("org.apache.logging.log4j", "log4j-core", "2.25.1"),
 ]
 _RELOAD4J = [("org.slf4j", "slf4j-reload4j", "1.7.36")]
+# Spark's own connector, in Java: the newest of each that can be had, and all that it needs.
+_SPARK = [
+    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
+    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
+    ("org.apache.kafka", "kafka-clients", "3.9.2"),
+    ("org.apache.commons", "commons-pool2", "2.13.1"),
+]
+# Followed to Spark's parent, Maven would ask for repositories that are not Maven Central.
+_ALONE = (
+    "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+)
 
 
 class JarsMissing(Exception):
@@ -49,15 +60,33 @@ def libs(version: str = VERSION) -> Path:
     Raises:
         JarsMissing: No JDK or Maven here, or Maven could not fetch them.
     """
-    folder = cache() / f"kafka-{version}" / "libs"
+    logging = _RELOAD4J if version.startswith("3.") else _LOG4J2
+    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
+    return _cached(f"kafka-{version}", [*wanted, *logging])
+
+
+def spark_connector() -> list[Path]:
+    """The jars of Spark's own connector, for `spark.jars`, fetched on first use.
+
+    Raises:
+        JarsMissing: No JDK or Maven here, or Maven could not fetch them.
+    """
+    name = f"spark-connector-{_SPARK[0][2]}"
+    return sorted(_cached(name, _SPARK, with_theirs=False).glob("*.jar"))
+
+
+def _cached(name: str, wanted: list[tuple[str, str, str]], *, with_theirs: bool = True) -> Path:
+    """The folder with the jars that are wanted, and with those that they need."""
+    folder = cache() / name / "libs"
     for tool in ["java"] if folder.is_dir() else ["java", "mvn"]:
         if shutil.which(tool) is None:
-            raise JarsMissing(f"real Kafka needs `{tool}`: install a JDK 17 and Maven")
+            what = "real Kafka" if with_theirs else "Spark's own connector"
+            raise JarsMissing(f"{what} needs `{tool}`: install a JDK 17 and Maven")
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        _fetch(version, Path(scratch))
+        _fetch(name, wanted, "" if with_theirs else _ALONE, Path(scratch))
         try:
             os.rename(Path(scratch) / "libs", folder)
         except OSError:  # another process was first
@@ -71,13 +100,11 @@ def classpath(version: str = VERSION) -> str:
     return f"{libs(version)}/*"
 
 
-def _fetch(version: str, scratch: Path) -> None:
-    logging = _RELOAD4J if version.startswith("3.") else _LOG4J2
-    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
+def _fetch(what: str, wanted: list[tuple[str, str, str]], exclusions: str, scratch: Path) -> None:
     dependencies = "\n".join(
         f"    <dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{number}</version></dependency>"
-        for group, name, number in [*wanted, *logging]
+        f"<version>{number}</version>{exclusions}</dependency>"
+        for group, name, number in wanted
     )
     (scratch / "pom.xml").write_text(_POM.format(dependencies=dependencies))
     command = ["mvn", "-q", "-B", "dependency:copy-dependencies"]
@@ -89,7 +116,7 @@ def _fetch(version: str, scratch: Path) -> None:
         why = next(
             (line for line in done.stdout.splitlines() if "ERROR" in line), "no reason given"
         )
-        raise JarsMissing(f"Maven could not fetch Kafka {version}: {why}")
+        raise JarsMissing(f"Maven could not fetch {what}: {why}")
 
 
 def main() -> None:

@@ -97,7 +97,10 @@ def test_the_wheel_holds_both_packages_typed_and_compiled_and_nothing_else(wheel
     compiled = {name for name in names if name.endswith((".so", ".pyd"))}
 
     assert names_in_tree(".py", ".pyi", "py.typed") <= names
-    assert {name.partition("/")[0] for name in names} == {"kafka_aio", "spark_connector"}
+    assert {name.partition("/")[0] for name in names} == {
+        *("kafka_aio", "spark_connector"),
+        "pyspark_kafka_aio.py",  # Spark finds the format by this name
+    }
     assert {name.partition(".")[0] for name in compiled} == {
         name.partition(".")[0] for name in names_in_tree(".pyx")
     }

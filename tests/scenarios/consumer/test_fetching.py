@@ -384,6 +384,17 @@ async def test_chunks_of_very_many_batches_survive_a_pause_at_their_end(way: Any
         assert offsets(await way(consumer, 1)) == [2_500]
 
 
+@READS
+@on_virtual_time
+async def test_the_next_request_is_out_before_what_has_come_is_handed_over(way: Any) -> None:
+    async with consuming(T0) as (broker, consumer):
+        for _ in range(3):
+            write(broker, batch_of(values(2)))
+            await way(consumer, 2)
+
+            assert consumer._parts.fetcher.fetches.out == 1
+
+
 @on_virtual_time
 async def test_a_record_larger_than_what_is_asked_for_comes_all_the_same() -> None:
     options: dict[str, Any] = {"fetch_max_bytes": 1_000, "max_partition_fetch_bytes": 500}

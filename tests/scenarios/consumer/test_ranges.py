@@ -126,6 +126,19 @@ async def test_ranges_of_several_partitions_share_their_fetches() -> None:
 
 
 @on_virtual_time
+async def test_ranges_in_turn_that_end_with_their_logs_do_not_wait_for_more() -> None:
+    async with consuming(T0, T1, fetch_max_wait_ms=10_000) as (broker, consumer):
+        for number in (0, 1):
+            broker.produce(TOPIC, values(10), partition=number)
+        began = now()
+
+        found = [await ranged(consumer.read_range(each, 0, 10)) for each in (T0, T1)]
+
+        assert [len(each) for each in found] == [10, 10]
+        assert now() - began < 5
+
+
+@on_virtual_time
 async def test_two_ranges_of_one_partition_are_read_beside_each_other() -> None:
     async with consuming(T1) as (broker, consumer):
         for number in range(4):

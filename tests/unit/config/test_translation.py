@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_aio import serialization
-from kafka_aio.config import AdminConfig, ConsumerConfig, KafkaConfigWarning, ProducerConfig
+from kafka_aio.config import (
+    AdminConfig,
+    ClientConfig,
+    ConsumerConfig,
+    KafkaConfigWarning,
+    ProducerConfig,
+    catalogue,
+)
 from kafka_aio.errors import ConfigError
 
 HERE = {"bootstrap.servers": "localhost:9092"}
@@ -75,6 +83,81 @@ def test_an_option_in_two_spellings_is_refused_unless_both_agree() -> None:
 )
 def test_a_name_that_kafka_does_not_know_is_refused_with_the_nearest(name: str, hint: str) -> None:
     assert hint in _refusal({name: "5"})
+
+
+def test_unknown_names_are_those_that_no_client_of_kafka_has() -> None:
+    options = {
+        **HERE,
+        "linger.ms": "no number",  # known, and wrong
+        "group.id": "g",  # the consumer's
+        "config.providers": "file",  # refused
+        "sasl_username": "me",  # a field of ours
+        "schema.registry.url": "http://here",
+        "lingr.ms": "5",
+        "Linger.Ms": "5",
+        "not.given": None,
+    }
+
+    found = ProducerConfig.unknown_names(options)
+
+    assert found == ["schema.registry.url", "lingr.ms", "Linger.Ms"]
+
+
+@pytest.mark.parametrize("config", [ClientConfig, ProducerConfig, ConsumerConfig, AdminConfig])
+def test_without_its_unknown_names_a_mapping_has_no_name_that_is_refused_as_unknown(
+    config: type[ClientConfig],
+) -> None:
+    names = [*catalogue.PRODUCER, *catalogue.CONSUMER, *catalogue.ADMIN, "share.x", "x.y"]
+    for name in names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KafkaConfigWarning)
+            try:
+                config.from_kafka({name: "x"})
+                said = ""
+            except ConfigError as error:
+                said = str(error)
+
+        assert ("is not an option" in said) == (config.unknown_names({name: "x"}) == [name])
+
+
+def test_ignored_names_are_those_that_have_no_effect_each_with_its_sentence() -> None:
+    options = {
+        **HERE,
+        "linger.ms": "no number",
+        "group.id": "g",
+        "config.providers": "file",
+        "metric.reporters": "Mine",
+        "ssl.provider": "",  # changes nothing
+        "lingr.ms": "5",
+        "sasl.kerberos.kinit.cmd": None,
+    }
+
+    found = ProducerConfig.ignored_names(options)
+
+    assert set(found) == {"group.id", "metric.reporters"}
+    assert found["group.id"].startswith("group.id is an option of the consumer")
+    assert found["metric.reporters"].startswith("metric.reporters is ignored: ")
+
+
+@pytest.mark.parametrize("config", [ClientConfig, ProducerConfig, ConsumerConfig, AdminConfig])
+def test_each_ignored_name_is_one_that_warns_with_that_sentence(
+    config: type[ClientConfig],
+) -> None:
+    for name in {*catalogue.PRODUCER, *catalogue.CONSUMER, *catalogue.ADMIN}:
+        with warnings.catch_warnings(record=True) as caught, suppress(ConfigError):
+            warnings.simplefilter("always")
+            config.from_kafka({**HERE, name: "x"})
+
+        assert [str(each.message) for each in caught] == [
+            *config.ignored_names({name: "x"}).values()
+        ]
+
+
+def test_unknown_and_ignored_names_are_those_of_a_mapping() -> None:
+    with pytest.raises(ConfigError, match=r"unknown_names\(\) takes a mapping"):
+        ProducerConfig.unknown_names("linger.ms")  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(ConfigError, match=r"ignored_names\(\) takes a mapping"):
+        ProducerConfig.ignored_names("linger.ms")  # type: ignore[arg-type]  # the mistake
 
 
 def test_an_option_of_another_client_is_ignored_with_a_warning() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from kafka_aio.consumer.fetches import Fetch, Fetches
 from kafka_aio.metadata import Leader
@@ -33,6 +34,7 @@ class Owned:
     position: Place | None = None
     leader: Leader | None = None
     is_paused: bool = False
+    stop: float = inf
 
     @property
     def is_fetchable(self) -> bool:
@@ -85,7 +87,7 @@ def send(
     state: Fetches, partitions: Mapping[TopicPartition, Owned], *, now: float = 0.0
 ) -> list[Fetch]:
     """All that the plan has."""
-    planned = state.plan(partitions, NODES, now=now).fetches
+    planned = list(state.plan(partitions, NODES, now=now).fetches)
     for fetch in planned:
         state.sent(fetch)
     return planned

@@ -39,6 +39,7 @@ def feed(wire: Wire[str], data: bytes | memoryview, *, now: float = 0.0) -> list
         with wire.buffer() as room, memoryview(room):  # uvloop has one of its own meanwhile
             count = min(len(room), len(data))
             room[:count] = data[:count]
-            answers += wire.received(count, now=now)
+            if not wire.fill(count):
+                answers += wire.received(count, now=now)
         data = data[count:]
     return answers

@@ -1,0 +1,162 @@
+"""The bridge of the Spark connector beside a plain asyncio program that does the same.
+
+    python -m benchmarks.bridge [-b HOST:PORT] [--rounds N] [--batches N]
+
+Both send the same Arrow batches of 10,000 rows, 100 bytes each, from a list, to a real Kafka, four
+of them under way at a time: the one from a thread without a loop, by `pump`; the other on the loop
+itself. They take turns in one process, each with a producer that stays connected; the medians of
+their rounds count. The bridge may cost a tenth more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import uvloop
+
+from benchmarks import ratio
+from benchmarks.cases import cluster
+from benchmarks.ratio import Row
+from kafka_aio import Admin, NewTopic, Producer
+from spark_connector import clients
+from spark_connector.bridge import LoopThread, pump
+from spark_connector.options import WriteOptions
+
+TOPIC = "bridge"
+PARTITIONS = 6
+ROWS = 10_000
+SIZE = 100
+WINDOW = 4
+MOST = 1.1
+"""How many times the plain program's figure ours may be."""
+
+
+@dataclass
+class Figures:
+    """What each round of one side has cost."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    """Of all threads of this process."""
+
+    def time(self, work: Callable[[], None]) -> None:
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        self.wall.append(time.perf_counter() - wall)
+        self.cpu.append(time.process_time() - cpu)
+
+
+def batches(count: int) -> list[pa.RecordBatch]:
+    values = [b"%0*d" % (SIZE, number) for number in range(ROWS)]
+    batch = pa.record_batch({"value": pa.array(values, pa.binary())})
+    return [batch] * count
+
+
+def bridged(
+    thread: LoopThread, options: dict[str, str], every: list[pa.RecordBatch]
+) -> Callable[[], None]:
+    async def send(batch: pa.RecordBatch) -> None:
+        async with clients.producer(options) as producer:
+            await producer.send_many(TOPIC, batch)
+
+    def work() -> None:
+        for _ in pump(thread, every, send, window=WINDOW):
+            pass
+
+    return work
+
+
+def plain(
+    runner: asyncio.Runner, producer: Producer, every: list[pa.RecordBatch]
+) -> Callable[[], None]:
+    async def send_all() -> None:
+        under_way: deque[asyncio.Task[object]] = deque()
+        for batch in every:
+            if len(under_way) == WINDOW:
+                await under_way.popleft()
+            under_way.append(asyncio.create_task(producer.send_many(TOPIC, batch)))
+        for task in under_way:
+            await task
+
+    return lambda: runner.run(send_all())
+
+
+def measure(bootstrap: str, *, rounds: int, count: int) -> tuple[Figures, Figures]:
+    """The bridge's figures, and those of the plain program."""
+    options = WriteOptions.parse({"kafka.bootstrap.servers": bootstrap}).producer_options()
+    every, thread = batches(count), LoopThread()
+    ours, theirs = Figures(), Figures()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        producer = runner.run(_opened(bootstrap, options))
+        sides = [
+            (ours, bridged(thread, options, every)),
+            (theirs, plain(runner, producer, every)),
+        ]
+        for number in range(-2, rounds):
+            for figures, work in sides if number % 2 else reversed(sides):
+                if number < 0:  # not counted: a JVM compiles what is used often
+                    work()
+                else:
+                    figures.time(work)
+        runner.run(producer.aclose())
+    thread.stop()
+    return ours, theirs
+
+
+async def _opened(bootstrap: str, options: dict[str, str]) -> Producer:
+    async with Admin(bootstrap_servers=bootstrap) as admin:
+        await admin.create_topics([NewTopic(TOPIC, partitions=PARTITIONS)])
+    producer = Producer.from_kafka(options)
+    await producer.start()
+    return producer
+
+
+def rows(ours: Figures, theirs: Figures, count: int) -> list[Row]:
+    found = []
+    for name, mine, peer in (("wall", ours.wall, theirs.wall), ("CPU", ours.cpu, theirs.cpu)):
+        found.append(
+            Row(
+                name=f"pump and send_many, {name}",
+                peer_name="plain asyncio",
+                ours=statistics.median(mine) / (count * ROWS) * 1e9,
+                peer=statistics.median(peer) / (count * ROWS) * 1e9,
+                goal=1 / MOST,
+                unit="ns for a row",
+            )
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bridge", description=__doc__)
+    parser.add_argument("-b", "--bootstrap", help="a cluster that runs, instead of one of its own")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--batches", type=int, default=60)
+    options = parser.parse_args()
+    with cluster(options.bootstrap) as (bootstrap, kafka):
+        ours, theirs = measure(bootstrap, rounds=options.rounds, count=options.batches)
+    found = rows(ours, theirs, options.batches)
+    print(ratio.table(found))
+    for row in found:
+        print(f"{row.name}: {row.ours / row.peer - 1:+.1%}, of {MOST - 1:+.0%} allowed")
+    each_round = {
+        name: {side: [round(each, 4) for each in getattr(figures, name)] for side, figures in both}
+        for name in ("wall", "cpu")
+        for both in [(("bridge", ours), ("plain", theirs))]
+    }
+    measured = {"batches": options.batches, "rows": ROWS, "seconds of each round": each_round}
+    saved = ratio.save("bridge", found, kafka=kafka, measured=measured)
+    print(f"written to {saved.relative_to(ratio.RESULTS.parent.parent)}")
+
+
+if __name__ == "__main__":
+    main()

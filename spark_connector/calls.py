@@ -1,0 +1,197 @@
+"""Calls of an async function for the rows of one task, at most so many at once.
+
+Rows come in chunks and leave in lists, so threads are crossed per chunk. The calls do not know of
+chunks: while one is handed over the next is under way, and there is no pause between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from spark_connector.errors import RowError
+
+GRACE: Final = 5.0
+"""Seconds that calls which were cancelled have to end."""
+
+Setup = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+class Calls:
+    """The calls of one task. It belongs to one loop."""
+
+    def __init__(
+        self,
+        call: Callable[[Any], Awaitable[Any]],
+        *,
+        concurrency: int,
+        ordered: bool,
+        place: Callable[[int], str],
+    ) -> None:
+        """Begin with no rows.
+
+        Args:
+            call: What is awaited for each row.
+            concurrency: How many calls may be under way.
+            ordered: Whether results leave in the order of the rows, or as they come.
+            place: What an error calls the row of a number.
+        """
+        self._call = call
+        self._concurrency = concurrency
+        self._ordered = ordered
+        self._place = place
+        # With one slow call, those after it may go on for a while, but not for ever.
+        self._most_ahead = 2 * concurrency
+        self._waiting: deque[Any] = deque()
+        self._fed = 0
+        self._begun = 0
+        self._ended = 0
+        self._running: dict[asyncio.Task[None], None] = {}  # in order, for who is cancelled first
+        self._results: dict[int, Any] = {}
+        """Those that came before one that leaves earlier, by the number of the row."""
+        self._ready: list[Any] = []
+        self._error: BaseException | None = None
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._wanted: Callable[[], bool] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Calls: {len(self._running)} under way, {self._ended} of {self._fed} ended>"
+
+    async def feed(self, rows: Sequence[Any]) -> list[Any]:
+        """Take rows, and wait until they are under way.
+
+        Returns:
+            The results that are ready. Calls of this end in the order of their beginning.
+
+        Raises:
+            BaseException: What a call has raised, with the place of its row.
+        """
+        self._waiting.extend(rows)
+        self._fed += len(rows)
+        fed = self._fed
+        self._begin()
+        return await self._take(lambda: self._begun >= fed)
+
+    async def finish(self) -> list[Any]:
+        """Wait for all that is under way. Returns and raises as `feed`."""
+        return await self._take(lambda: self._ended >= self._fed)
+
+    async def _take(self, is_reached: Callable[[], bool]) -> list[Any]:
+        async with self._turn:
+            self._wanted = is_reached
+            while self._error is None and not is_reached():
+                self._changed.clear()
+                await self._changed.wait()
+            if self._error is not None:
+                raise self._error
+            ready, self._ready = self._ready, []
+            return ready
+
+    def _begin(self) -> None:
+        while self._waiting and self._error is None and self._has_room():
+            task = asyncio.create_task(self._run(self._begun, self._waiting.popleft()))
+            self._begun += 1
+            self._running[task] = None
+            task.add_done_callback(self._running.pop)
+
+    def _has_room(self) -> bool:
+        if self._begun - self._ended >= self._concurrency:
+            return False
+        return not self._ordered or len(self._results) < self._most_ahead
+
+    async def _run(self, number: int, row: Any) -> None:
+        try:
+            result = await self._call(row)
+        except BaseException as error:
+            self._fail(number, error)
+        else:
+            self._end(number, result)
+        if self._error is not None or (self._wanted is not None and self._wanted()):
+            self._changed.set()
+
+    def _end(self, number: int, result: Any) -> None:
+        self._ended += 1
+        if self._ordered:
+            self._results[number] = result
+            first = self._ended - len(self._results)
+            while first in self._results:
+                self._ready.append(self._results.pop(first))
+                first += 1
+        else:
+            self._ready.append(result)
+        self._begin()
+
+    def _fail(self, number: int, error: BaseException) -> None:
+        if self._error is not None:
+            return  # this one was cancelled, or comes too late
+        if isinstance(error, asyncio.CancelledError):  # not by us: there is no error yet
+            self._error = RowError(f"{self._place(number)}: the call was cancelled, not by Spark")
+        else:
+            error.add_note(self._place(number))
+            self._error = error
+
+    async def cancel(self) -> None:
+        """End the calls that are under way, and wait for that, but not for long."""
+        if self._error is None:
+            self._error = asyncio.CancelledError()
+        self._waiting.clear()
+        tasks = list(self._running)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRACE)
+
+
+class Host:
+    """What the user sets up for the calls of one task: entered and left in one asyncio task.
+
+    So it may be anything that an `async with` can have: a task group, or a scope of cancellation.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._leave: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async with self._setup() as context:
+            self._opened.set_result(context)
+            await self._leave
+
+    async def open(self) -> Any:
+        """Enter it. Returns what it gives.
+
+        Raises:
+            BaseException: What it has raised.
+        """
+        try:
+            await asyncio.wait([self._task, self._opened], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        if self._opened.done():
+            return self._opened.result()
+        return await self._task  # it raises
+
+    async def close(self, error: BaseException | None = None) -> None:
+        """Leave it: well, or by an error, which it sees; cancelled, where nobody wants more.
+
+        Raises:
+            BaseException: What it has raised of its own.
+        """
+        if self._leave.done() or self._task.done():
+            pass  # it has ended before
+        elif isinstance(error, Exception):
+            self._leave.set_exception(error)
+        elif error is not None:
+            self._task.cancel()
+        else:
+            self._leave.set_result(None)
+        await asyncio.wait([self._task], timeout=None if error is None else GRACE)
+        if self._task.done() and not self._task.cancelled() and self._task.exception() is not error:
+            self._task.result()

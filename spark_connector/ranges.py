@@ -1,0 +1,98 @@
+"""The records of one offset range: all of them, or a word on those that are gone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kafka_aio import Consumer, FetchedBatch, TopicPartition
+from kafka_aio.errors import OffsetOutOfRange
+from spark_connector import clients
+from spark_connector.bridge import loop_thread, read_ahead
+from spark_connector.errors import DataLossError
+from spark_connector.offsets import OffsetRange
+from spark_connector.options import ReadOptions
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+log = logging.getLogger("spark_connector")
+
+AHEAD: Final = 4
+"""Arrow batches that are ready before Spark asks for them."""
+
+
+def read_range(wanted: OffsetRange | None, options: ReadOptions) -> Iterator[RecordBatch]:
+    """The records of a range as Arrow batches; None, which Spark makes of no ranges, has none."""
+    if not wanted:
+        return iter(())
+    return read_ahead(loop_thread(), partial(_arrow, wanted, options), ahead=AHEAD)
+
+
+async def _arrow(wanted: OffsetRange, options: ReadOptions) -> AsyncIterator[RecordBatch]:
+    async with aclosing(batches(wanted, options)) as found:
+        async for batch in found:
+            rows = batch.to_arrow(headers=options.include_headers)
+            yield _without_empty_headers(rows) if options.include_headers else rows
+
+
+def _without_empty_headers(rows: RecordBatch) -> RecordBatch:
+    """A record without headers has null there, as with Spark's own connector, not an empty list."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    headers = rows.column("headers")
+    nulled = pa.ListArray.from_arrays(
+        headers.offsets,
+        headers.values,
+        type=headers.type,
+        mask=pc.equal(pc.list_value_length(headers), 0),
+    )
+    return rows.set_column(rows.schema.get_field_index("headers"), "headers", nulled)
+
+
+async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[FetchedBatch, None]:
+    """Read a range, by the consumer of this process.
+
+    Raises:
+        DataLossError: Some of it is not in the log, and failOnDataLoss is true.
+        KafkaError: It cannot be read.
+    """
+    partition, at, end = wanted.topic_partition, wanted.start, wanted.end
+    async with clients.consumer(options.consumer_options()) as consumer:
+        while at < end:
+            try:
+                async with aclosing(consumer.read_range(partition, at, end)) as found:
+                    async for batch in found:
+                        at = batch.next_offset
+                        yield batch
+                return
+            except OffsetOutOfRange as error:
+                if options.fail_on_data_loss:
+                    raise _lost(partition, at, end, error) from error
+                at, end = await _left(consumer, partition, at, end)
+
+
+async def _left(
+    consumer: Consumer, partition: TopicPartition, at: int, end: int
+) -> tuple[int, int]:
+    """What the log still has of a range."""
+    first = (await consumer.beginning_offsets([partition]))[partition]
+    last = (await consumer.end_offsets([partition]))[partition]
+    log.warning(
+        "%s is to be read from offset %d to %d, and has %d to %d: the rest is left out, as"
+        " failOnDataLoss is false",
+        *(partition, at, end, first, last),
+    )
+    return max(at, first), min(end, last)
+
+
+def _lost(partition: TopicPartition, at: int, end: int, why: Exception) -> DataLossError:
+    return DataLossError(
+        f"{partition} is to be read from offset {at} to {end}, and not all of that is there:"
+        f" {why}. Records have expired, or the topic was made anew. To read what is left, set"
+        " failOnDataLoss to false"
+    )

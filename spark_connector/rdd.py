@@ -1,0 +1,282 @@
+"""Kafka and asyncio for RDDs: a sink, an async `mapPartitions`, and a source.
+
+    rdd.foreachPartition(foreach_partition({"kafka.bootstrap.servers": "..."}, topic="orders"))
+    rdd.mapPartitions(map_partitions(ask_somebody, concurrency=100))
+    records_rdd(sc, [OffsetRange("orders", 0, 0, 1000)], {"kafka.bootstrap.servers": "..."})
+
+What these return travels to the executors: it holds options as plain texts, and the user's
+functions. There it runs on the loop thread of the worker process (`bridge`), with the clients of
+that process (`clients`). Rows are taken from Spark on the thread that Spark calls us on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_aio import FetchedBatch, Record
+from kafka_aio.errors import ConfigError
+from spark_connector.bridge import LoopThread, partition_loop, pump, read_ahead
+from spark_connector.calls import GRACE, Calls, Host, Setup
+from spark_connector.offsets import OffsetRange
+from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
+from spark_connector.ranges import batches
+from spark_connector.sending import send
+
+if TYPE_CHECKING:
+    from pyspark import RDD, SparkContext
+
+
+WINDOW: Final = 4
+"""Chunks that are on their way to Kafka at the same time."""
+AHEAD: Final = 4
+"""Batches that are fetched before they are asked for."""
+
+
+def foreach_partition(
+    options: Mapping[str, str],
+    *,
+    topic: str | None = None,
+    fresh_loop: bool = False,
+    chunk_rows: int = 10_000,
+) -> Callable[[Iterable[Any]], None]:
+    """A sink for `rdd.foreachPartition` and `df.foreachPartition`.
+
+    A row is a value (bytes or str), a pair of key and value, a `ProducerRecord`, or a Spark `Row`
+    or dict with the columns of the DataFrame writer: value, and key, topic, partition, headers and,
+    with useTimestampColumn, timestamp. At the end of a partition all of its rows are acknowledged;
+    a task that is tried again sends them again. A frame is quicker written by its writer.
+
+    Args:
+        options: As for the DataFrame writer: `kafka.bootstrap.servers` and more.
+        topic: Where the rows go, as the option `topic`; if not given, each row says.
+        fresh_loop: Whether each partition has an event loop and connections of its own. If not, it
+            has those of its process, and leaves them to the next.
+        chunk_rows: So many rows at most are sent together.
+
+    Returns:
+        A function that Spark calls with the rows of a partition. It raises a `RowError` with the
+        place of the first row that was not delivered; rows are counted from 0.
+
+    Raises:
+        ConfigError: The options are wrong.
+    """
+    given = _plain(options)
+    if topic is not None and given.setdefault("topic", topic) != topic:
+        raise ConfigError(f"topic is {topic!r}, and the option 'topic' {given['topic']!r}")
+    warn_of_unknown(WriteOptions.parse(given).unknown)
+    return _Sink(given, fresh_loop=fresh_loop, chunk_rows=_positive("chunk_rows", chunk_rows))
+
+
+def map_partitions(
+    fn: Callable[..., Awaitable[Any]],
+    *,
+    concurrency: int = 100,
+    ordered: bool = True,
+    setup: Setup | None = None,
+    fresh_loop: bool = False,
+    chunk_rows: int = 100,
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """An async function over the rows of each partition, for `rdd.mapPartitions`.
+
+    Its first error fails the task, with the number of its row, counted from 0; calls that are
+    under way are cancelled, as they are where Spark wants no more rows, by `take` for one.
+
+    Args:
+        fn: Awaited as `fn(row)`, or with `setup` as `fn(row, context)`; what it returns is the new
+            row.
+        concurrency: How many calls of a partition may be under way.
+        ordered: Whether rows keep their order. If not, they leave as they are done.
+        setup: Makes an async context manager, such as a client of yours: entered for each task, and
+            left at its end, by the error where there is one.
+        fresh_loop: Whether each partition has an event loop of its own, or that of its process.
+        chunk_rows: So many rows are handed to the event loop together.
+
+    Returns:
+        A function that Spark calls with the rows of a partition.
+
+    Raises:
+        TypeError, ValueError: These are no functions, or no numbers.
+    """
+    if not callable(fn):
+        raise TypeError(f"fn is an async function, not {type(fn).__name__}")
+    if setup is not None and not callable(setup):
+        raise TypeError(f"setup is a function, not {type(setup).__name__}")
+    return _Mapping(
+        fn,
+        concurrency=_positive("concurrency", concurrency),
+        ordered=ordered,
+        setup=setup,
+        fresh_loop=fresh_loop,
+        chunk_rows=_positive("chunk_rows", chunk_rows),
+    )
+
+
+def records_rdd(
+    sc: SparkContext,
+    ranges: Iterable[OffsetRange],
+    options: Mapping[str, str],
+    *,
+    fresh_loop: bool = False,
+) -> RDD[Record]:
+    """The records of offset ranges as an RDD, one Spark partition for each range, in its order.
+
+    Args:
+        sc: The Spark context.
+        ranges: What to read; `end` is the first offset that is not read.
+        options: As for the DataFrame reader, but for what says which topics and offsets to read.
+        fresh_loop: As for `foreach_partition`.
+
+    Returns:
+        Records. With `kafka.isolation.level` read_committed those of aborted transactions are left
+        out. A task fails where the log does not have its range, unless failOnDataLoss is false.
+
+    Raises:
+        ConfigError: The options are wrong.
+    """
+    wanted = list(ranges)
+    given = _plain(options)
+    for name in ("assign", "subscribe", "subscribepattern"):
+        if name in given:
+            raise ConfigError(f"option {name} is given, but the ranges say what to read")
+    by_topic: dict[str, list[int]] = {}
+    for each in wanted:
+        by_topic.setdefault(each.topic, []).append(each.partition)
+    given["assign"] = json.dumps(by_topic or {"none": [0]})
+    warn_of_unknown(ReadOptions.parse(given).unknown)
+    if not wanted:
+        return sc.emptyRDD()
+    return sc.parallelize(wanted, len(wanted)).mapPartitions(_Reading(given, fresh_loop))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sink:
+    """Sends the rows of one partition after the other."""
+
+    options: Mapping[str, str] = field(repr=False, kw_only=False)
+    fresh_loop: bool
+    chunk_rows: int
+
+    def __call__(self, rows: Iterable[Any]) -> None:
+        from spark_connector.rows import Rows  # late: pyarrow is slow to import
+
+        options = WriteOptions.parse(self.options)
+        made = Rows(topic=options.topic, use_timestamp=options.use_timestamp_column, where=_where())
+        work = partial(send, made, options.producer_options())
+        with partition_loop(fresh=self.fresh_loop) as thread:
+            for _ in pump(thread, made.chunks(rows, self.chunk_rows), work, window=WINDOW):
+                pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mapping:
+    """Calls an async function for the rows of one partition after the other."""
+
+    fn: Callable[..., Awaitable[Any]] = field(kw_only=False)
+    concurrency: int
+    ordered: bool
+    setup: Setup | None
+    fresh_loop: bool
+    chunk_rows: int
+
+    def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
+        where = _where()
+        with partition_loop(fresh=self.fresh_loop) as thread:
+            work = thread.run(self._begun(lambda number: f"{where}row {number}"))
+            try:
+                for results in pump(thread, self._chunks(rows), work.step, window=2):
+                    yield from results
+            except BaseException as error:  # GeneratorExit too: Spark wants no more rows
+                traceback = error.__traceback__
+                work.give_up(thread, error)
+                error.__traceback__ = traceback  # without the frames of who has seen it since
+                raise
+            thread.run(work.host.close())
+
+    def _chunks(self, rows: Iterable[Any]) -> Iterator[list[Any] | None]:
+        left = iter(rows)
+        yield from iter(lambda: list(islice(left, self.chunk_rows)), [])
+        yield None
+
+    async def _begun(self, place: Callable[[int], str]) -> _Work:
+        host = Host(self.setup or nullcontext)
+        context = await host.open()
+        call = self.fn if self.setup is None else partial(_with, self.fn, context)
+        calls = Calls(call, concurrency=self.concurrency, ordered=self.ordered, place=place)
+        return _Work(host, calls)
+
+
+def _with(fn: Callable[..., Awaitable[Any]], context: Any, row: Any) -> Awaitable[Any]:
+    return fn(row, context)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is under way for one task."""
+
+    host: Host
+    calls: Calls
+
+    async def step(self, rows: list[Any] | None) -> list[Any]:
+        """Take rows, or None at their end. Returns what has come of earlier ones."""
+        return await (self.calls.finish() if rows is None else self.calls.feed(rows))
+
+    def give_up(self, thread: LoopThread, error: BaseException) -> None:
+        """End all of it, but wait for that not for long."""
+        try:
+            thread.wind_up(self._given_up(error), timeout=3 * GRACE)
+        except Exception as other:
+            error.add_note(f"then its setup failed to end, by {type(other).__name__}: {other}")
+
+    async def _given_up(self, error: BaseException) -> None:
+        await self.calls.cancel()
+        await self.host.close(error)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Reads one range after the other."""
+
+    options: Mapping[str, str] = field(repr=False)
+    fresh_loop: bool
+
+    def __call__(self, ranges: Iterable[OffsetRange]) -> Iterator[Record]:
+        options = ReadOptions.parse(self.options)
+        with partition_loop(fresh=self.fresh_loop) as thread:
+            for wanted in ranges:
+                if len(wanted):
+                    found: Callable[[], AsyncIterator[FetchedBatch]]
+                    found = partial(batches, wanted, options)
+                    for batch in read_ahead(thread, found, ahead=AHEAD):
+                        yield from batch.records
+
+
+def _where() -> str:
+    """What an error says before the number of a row. To be called on the thread of the task."""
+    pyspark: Any = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.TaskContext.get()
+    return "" if context is None else f"Spark partition {context.partitionId()}, "
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, str]:
+    """As Spark gives options to its sources: names in lower case, and texts."""
+    found = {}
+    for name, value in options.items():
+        if value is not None:
+            is_flag = isinstance(value, bool)
+            found[name.lower()] = str(value).lower() if is_flag else str(value)
+    return found
+
+
+def _positive(name: str, number: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name} is a whole number, not {type(number).__name__}")
+    if number < 1:
+        raise ValueError(f"{name} is 1 or more, not {number}")
+    return number

@@ -1,0 +1,168 @@
+"""`format("kafka_aio")`: which reader or writer Spark gets, and what is wrong before that.
+
+Spark imports this module, in a process of its own, to find out what formats there are. So it
+imports nothing heavy; readers and writers come with the first call that needs them.
+
+What options alone decide is said by `load()`, which asks for the schema. What depends on batch or
+stream is said by the action: Spark does not tell a Python source which of the two it is to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pyspark
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from spark_connector.options import ReadOptions, WriteOptions
+    from spark_connector.reader import BatchReader
+    from spark_connector.stream import StreamReader
+    from spark_connector.writer import BatchWriter, StreamWriter
+
+NAME: Final = "kafka_aio"
+_OLDEST: Final = (4, 2)
+
+
+class KafkaSource(DataSource):
+    """Kafka as a Spark data source, with the options and the schema of Spark's own connector."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in `format(...)`."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """The columns of a read.
+
+        Raises:
+            ConfigError: The options are wrong, whatever is done with them.
+        """
+        check_version()
+        from spark_connector import columns
+
+        return columns.read_schema(headers=_read_options(self.options).include_headers)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """Who reads a batch.
+
+        Raises:
+            ConfigError: The options do not go with a batch, or the schema is not ours.
+        """
+        check_version()
+        from spark_connector import columns, reader
+
+        parsed = _read_options(self.options)
+        columns.check_read_schema(schema, headers=parsed.include_headers)
+        parsed.check_batch()
+        return reader.FilteringReader(parsed) if parsed.push_filters else reader.BatchReader(parsed)
+
+    def streamReader(self, schema: StructType) -> StreamReader:
+        """Who reads a stream.
+
+        Raises:
+            ConfigError: The options do not go with a stream, or the schema is not ours.
+        """
+        check_version()
+        from spark_connector import columns, stream
+
+        parsed = _read_options(self.options)
+        columns.check_read_schema(schema, headers=parsed.include_headers)
+        parsed.check_stream()
+        return stream.StreamReader(parsed)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """Who writes a batch.
+
+        Raises:
+            ConfigError: The options or the columns are wrong, or the mode is overwrite.
+        """
+        check_version()
+        from kafka_aio.errors import ConfigError
+        from spark_connector import columns, writer
+
+        if overwrite:
+            raise ConfigError(
+                "records in Kafka cannot be overwritten: say mode('append'), and delete the topic"
+                " first where its old records have to go"
+            )
+        parsed = _write_options(self.options)
+        return writer.BatchWriter(parsed, columns.chosen(schema, parsed))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        """Who writes a stream; in complete mode (`overwrite`) each result is sent as a whole.
+
+        Raises:
+            ConfigError: The options or the columns are wrong.
+        """
+        check_version()
+        from spark_connector import columns, writer
+
+        parsed = _write_options(self.options)
+        return writer.StreamWriter(parsed, columns.chosen(schema, parsed))
+
+
+def _read_options(given: Mapping[str, str]) -> ReadOptions:
+    from spark_connector.options import ReadOptions, warn_of_unknown
+
+    parsed = ReadOptions.parse(given)
+    warn_of_unknown(parsed.unknown)
+    return parsed
+
+
+def _write_options(given: Mapping[str, str]) -> WriteOptions:
+    from spark_connector.options import WriteOptions, warn_of_unknown
+
+    parsed = WriteOptions.parse(given)
+    warn_of_unknown(parsed.unknown)
+    return parsed
+
+
+def check_version() -> None:
+    """Say what is wrong with a Spark that is too old.
+
+    Raises:
+        ImportError: It is.
+    """
+    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if found < _OLDEST:
+        raise ImportError(
+            f"format('{NAME}') needs pyspark 4.2 or newer, and this is {pyspark.__version__}:"
+            " before that, Python sources have no limits per trigger and no availableNow"
+        )
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("kafka_aio")` known to a session.
+
+    Spark finds it by itself where the package is installed. It does not where another package's
+    `pyspark_*` module cannot be imported: this is for such a case.
+
+    Raises:
+        ImportError: This Spark is too old.
+    """
+    check_version()
+    spark.dataSource.register(KafkaSource)
+
+
+def write_batch(options: Mapping[str, Any]) -> Callable[[DataFrame, int], None]:
+    """A function for `foreachBatch` that writes each result to Kafka; it serves every output mode.
+
+        query = counts.writeStream.outputMode("update").foreachBatch(write_batch(options)).start()
+
+    Spark refuses `outputMode("update")` for every Python sink, so this is the way to have it.
+
+    Args:
+        options: Those of the writer: `kafka.bootstrap.servers`, `topic`, ...
+    """
+    plain = {name: str(value) for name, value in options.items()}
+
+    def write(frame: DataFrame, batch_id: int) -> None:
+        register(frame.sparkSession)
+        frame.write.format(NAME).options(**plain).mode("append").save()
+
+    return write

@@ -1,0 +1,1 @@
+"""Programs of processes of their own: drivers of sessions on clusters (`tests.spark.clusters`)."""

@@ -1,0 +1,288 @@
+"""What Spark calls in a worker, without Spark: `tests/spark/test_rdd.py` has it with Spark."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from spark_connector.rdd import map_partitions
+
+SECONDS = 10.0
+pytestmark = pytest.mark.usefixtures("own_loop")
+
+HERE = {"kafka.bootstrap.servers": "localhost:9092"}
+
+
+class Boom(Exception):
+    """Of the tests."""
+
+
+async def times_ten(row: int) -> int:
+    await asyncio.sleep(0.0001 * (row * 7 % 5))
+    return row * 10
+
+
+@pytest.mark.parametrize("fresh_loop", [False, True])
+@pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
+def test_each_row_becomes_what_the_function_returns_in_order(
+    chunk_rows: int, fresh_loop: bool
+) -> None:
+    function = map_partitions(times_ten, chunk_rows=chunk_rows, fresh_loop=fresh_loop)
+
+    assert list(function(iter(range(100)))) == [row * 10 for row in range(100)]
+
+
+def test_rows_leave_as_they_are_done_where_order_does_not_matter() -> None:
+    async def first_last(row: int) -> int:
+        await asyncio.sleep(0.2 if row == 0 else 0)
+        return row
+
+    function = map_partitions(first_last, ordered=False, concurrency=5, chunk_rows=10)
+    found = list(function(iter(range(100))))
+
+    assert sorted(found) == list(range(100))
+    assert found.index(0) > 20
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 50])
+def test_so_many_calls_are_under_way_and_never_more(concurrency: int) -> None:
+    running, most = 0, 0
+
+    async def counted(row: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return row
+
+    list(map_partitions(counted, concurrency=concurrency, chunk_rows=10)(iter(range(300))))
+
+    assert most == concurrency
+
+
+def test_at_the_end_of_a_chunk_calls_are_under_way() -> None:
+    running, least, ended = 0, 100, 0
+
+    async def counted(row: int) -> int:
+        nonlocal running, least, ended
+        running += 1
+        await asyncio.sleep(0.01 + 0.002 * (row % 7))  # not all at the same moment
+        running -= 1
+        ended += 1
+        if 20 < ended < 180:
+            least = min(least, running)
+        return row
+
+    list(map_partitions(counted, concurrency=10, chunk_rows=20)(iter(range(200))))
+
+    assert least >= 3
+
+
+def test_an_empty_partition_has_no_rows() -> None:
+    assert list(map_partitions(times_ten)(iter([]))) == []
+
+
+def test_rows_are_taken_on_the_thread_of_the_task() -> None:
+    where = set()
+
+    def rows() -> Iterator[int]:
+        for row in range(50):
+            where.add(threading.get_ident())
+            yield row
+
+    list(map_partitions(times_ten, chunk_rows=5)(rows()))
+
+    assert where == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("fresh_loop", [False, True])
+def test_one_after_the_other_does_not_lock(fresh_loop: bool) -> None:
+    once = map_partitions(times_ten, chunk_rows=3, concurrency=2, fresh_loop=fresh_loop)
+
+    assert list(once(once(once(iter(range(50)))))) == [row * 1000 for row in range(50)]
+
+
+def test_an_error_fails_with_the_place_of_its_row_and_cancels_the_others() -> None:
+    cancelled = []
+
+    async def function(row: int) -> int:
+        if row == 17:
+            await asyncio.sleep(0.02)
+            raise Boom("boom")
+        try:
+            await asyncio.sleep(0 if row < 17 else 60)
+        except asyncio.CancelledError:
+            cancelled.append(row)
+            raise
+        return row
+
+    function_ = map_partitions(function, concurrency=10, chunk_rows=5)
+    with pytest.raises(Boom, match="boom") as caught:
+        list(function_(iter(range(100))))
+
+    assert caught.value.__notes__ == ["row 17"]
+    assert caught.traceback[-1].name == "function"
+    assert len(cancelled) == 9
+
+
+def test_who_wants_no_more_rows_cancels_the_calls() -> None:
+    cancelled = threading.Event()
+    taken = []
+
+    async def function(row: int) -> int:
+        try:
+            await asyncio.sleep(0 if row < 5 else 60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return row
+
+    def rows() -> Iterator[int]:
+        for row in range(1000):
+            taken.append(row)
+            yield row
+
+    found = map_partitions(function, concurrency=10, chunk_rows=5)(rows())
+    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    found.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert cancelled.is_set()
+    assert len(taken) < 50
+
+
+def test_the_input_is_drained() -> None:
+    rows = iter(range(100))
+
+    list(map_partitions(times_ten)(rows))
+
+    assert next(rows, None) is None
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_a_program_ends_the_task_and_the_loop_lives_on(error: BaseException) -> None:
+    async def leave(row: int) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        list(map_partitions(leave)(iter([1])))
+
+    assert list(map_partitions(times_ten)(iter([1]))) == [10]
+
+
+class Resource:
+    """A client of the user's."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    @asynccontextmanager
+    async def __call__(self) -> AsyncIterator[Resource]:
+        self.events.append("open")
+        try:
+            yield self
+        except BaseException as error:
+            self.events.append(type(error).__name__)
+            raise
+        else:
+            self.events.append("well")
+        finally:
+            await asyncio.sleep(0.01)
+            self.events.append("closed")
+
+
+async def with_context(row: int, context: Resource) -> int:
+    await asyncio.sleep(0)
+    assert context.events == ["open"]
+    if row < 0:
+        raise Boom("negative")
+    return row + 1
+
+
+def test_what_is_set_up_is_given_to_each_call_and_ended_with_the_task() -> None:
+    resource = Resource()
+
+    found = list(map_partitions(with_context, setup=resource.__call__)(iter(range(5))))
+
+    assert found == [1, 2, 3, 4, 5]
+    assert resource.events == ["open", "well", "closed"]
+
+
+def test_what_is_set_up_sees_the_error() -> None:
+    resource = Resource()
+
+    with pytest.raises(Boom, match="negative") as caught:
+        list(map_partitions(with_context, setup=resource.__call__)(iter([1, 2, -1])))
+
+    assert resource.events == ["open", "Boom", "closed"]
+    assert caught.value.__notes__ == ["row 2"]
+    assert caught.traceback[-1].name == "with_context"
+
+
+def test_what_is_set_up_is_ended_where_nobody_wants_more_rows() -> None:
+    resource = Resource()
+    found = map_partitions(with_context, setup=resource.__call__)(iter(range(10_000)))
+
+    next(found)
+    found.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert resource.events == ["open", "CancelledError", "closed"]
+
+
+def test_a_setup_that_fails_fails_the_task() -> None:
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[None]:
+        raise Boom("at the beginning")
+        yield
+
+    with pytest.raises(Boom, match="at the beginning"):
+        list(map_partitions(with_context, setup=setup)(iter([1])))
+
+
+def test_a_setup_that_fails_to_end_fails_the_task() -> None:
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[Resource]:
+        resource = Resource()
+        resource.events.append("open")
+        yield resource
+        raise Boom("at the end")
+
+    with pytest.raises(Boom, match="at the end"):
+        list(map_partitions(with_context, setup=setup)(iter([1])))
+
+
+def test_a_setup_that_fails_to_end_after_an_error_is_a_note_on_that() -> None:
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[Resource]:
+        resource = Resource()
+        resource.events.append("open")
+        try:
+            yield resource
+        finally:
+            raise RuntimeError("at the end")
+
+    with pytest.raises(Boom, match="negative") as caught:
+        list(map_partitions(with_context, setup=setup)(iter([-1])))
+
+    assert caught.value.__notes__ == [
+        "row 0",
+        "then its setup failed to end, by RuntimeError: at the end",
+    ]
+
+
+def test_what_is_no_function_and_no_number_is_refused() -> None:
+    for wrong in ("x", None):
+        with pytest.raises(TypeError, match="fn is a"):
+            map_partitions(wrong)  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(TypeError, match="setup is a function, not Resource"):
+        map_partitions(times_ten, setup=type("Resource", (), {})())
+    with pytest.raises(ValueError, match="concurrency is 1 or more, not 0"):
+        map_partitions(times_ten, concurrency=0)
+    with pytest.raises(TypeError, match="chunk_rows is a whole number, not bool"):
+        map_partitions(times_ten, chunk_rows=True)
