@@ -20,6 +20,7 @@ from kafka_aio.protocol.messages.transactions import (
     EndTxnRequest,
     InitProducerIdRequest,
 )
+from kafka_aio.protocol.schema import Buffer
 from kafka_aio.records import _codec_py, codec
 from kafka_aio.records.batch import FetchedBatch, read_header, split, verify
 from kafka_aio.records.codec import Record
@@ -133,6 +134,15 @@ def add_partition(
     )
 
 
+def produce_patiently(topic: Topic, batch: Buffer, who: str, version: int | None) -> None:
+    """Where a Produce request adds the partition, the transaction before may still be ending."""
+    answer = patiently(
+        lambda: topic.try_produce(batch, transactional_id=who, version=version),
+        lambda found: found.error_code,
+    )
+    assert answer.error_code == 0, answer
+
+
 def end_transaction(
     connection: RawConnection, who: str, stamp: ProducerStamp, commits: bool, version: int
 ) -> ProducerStamp:
@@ -167,7 +177,7 @@ def test_transactions_of_ours_are_committed_and_aborted(
             stamp = stamp._replace(base_sequence=sent)
         produce_version = None if version >= 5 else 11
         batch = batch_of(records, COMPRESSIONS["zstd"], stamp)
-        topic.produce(batch, transactional_id=who, version=produce_version)
+        produce_patiently(topic, batch, who, produce_version)
         stamp = end_transaction(connection, who, stamp, commits, version)
         sent += 2
     wait_until_stable(topic, 9)

@@ -131,17 +131,10 @@ class Topic:
         return found
 
     def produce(
-        self,
-        records: Buffer,
-        partition: int = 0,
-        *,
-        transactional_id: str | None = None,
-        version: int | None = None,
+        self, records: Buffer, partition: int = 0, *, version: int | None = None
     ) -> PartitionProduceResponse:
         """The broker's answer to a batch that it must accept."""
-        answer = self.try_produce(
-            records, partition, transactional_id=transactional_id, version=version
-        )
+        answer = self.try_produce(records, partition, version=version)
         assert answer.error_code == 0, answer
         return answer
 

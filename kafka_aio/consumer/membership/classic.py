@@ -190,8 +190,9 @@ class ClassicMember:
 
     @property
     def state(self) -> str:
-        if self._holdings.step is not None:
-            return _WORDS[type(self._holdings.step)]
+        step = self._holdings.step or (self._next_of_user() if self._is_asked else None)
+        if step is not None:
+            return _WORDS[type(step)]
         if self._is_fenced:
             return "fenced"
         will_join = self._is_asked and self._why_join is not None

@@ -63,6 +63,21 @@ def test_an_eager_member_gives_all_back_before_it_joins_again() -> None:
     assert played.assigns() == (A1, A2)
 
 
+def test_it_is_not_stable_before_its_assignment_is_carried_out() -> None:
+    played = Played(EAGER)
+    played.becomes_stable(A0, A1)
+    played.member.rejoin("the test wants it")
+    before = played.member.state
+    played.done(played.step(Revoke))
+    played.joins(2)
+
+    played.syncs(A1)
+
+    assert (before, played.member.state) == ("revoking", "assigning")
+    played.assigns()
+    assert played.member.state == "stable"
+
+
 def test_a_cooperative_member_keeps_what_it_has() -> None:
     played = Played(COOPERATIVE)
     played.becomes_stable(A0)
