@@ -27,7 +27,7 @@ from spark_connector.calls import GRACE, Calls, Host, Setup
 from spark_connector.offsets import OffsetRange
 from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
 from spark_connector.ranges import batches
-from spark_connector.sending import send
+from spark_connector.sending import Sending
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -168,9 +168,9 @@ class _Sink:
 
         options = WriteOptions.parse(self.options)
         made = Rows(topic=options.topic, use_timestamp=options.use_timestamp_column, where=_where())
-        work = partial(send, made, options.producer_options())
+        send = Sending(made, options.producer_options()).send
         with partition_loop(fresh=self.fresh_loop) as thread:
-            for _ in pump(thread, made.chunks(rows, self.chunk_rows), work, window=WINDOW):
+            for _ in pump(thread, made.chunks(rows, self.chunk_rows), send, window=WINDOW):
                 pass
 
 

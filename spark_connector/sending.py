@@ -1,8 +1,10 @@
-"""Sending a chunk of rows: what the DataFrame writer and the sink for RDDs share. Pure."""
+"""Sending the rows of a task: what the DataFrame writer and the sink for RDDs share."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from kafka_aio.errors import KafkaError
@@ -12,20 +14,44 @@ if TYPE_CHECKING:
     from spark_connector.rows import Chunk, Rows
 
 
-async def send(rows: Rows, options: Mapping[str, str], chunk: Chunk) -> int:
-    """Send a chunk, by the producer of this process, and wait until all of it is acknowledged.
+class Sending:
+    """Sends the chunks of one task, several at once, and in their order.
 
-    Returns:
-        How many rows that are.
-
-    Raises:
-        RowError: Some were not: it has the place of the first.
-        KafkaError: The cluster cannot be reached, or does not let us in.
+    A chunk is given to the producer as a whole before the next: it may have to wait for room, or
+    give others a turn, and then the rows of the next would overtake.
     """
-    async with clients.producer(options) as producer:
-        try:
-            await producer.send_many(rows.topic, chunk.batch)
-        except (KafkaError, TypeError, ValueError) as error:
-            raise rows.error(chunk, error) from error
-    count: int = chunk.batch.num_rows
-    return count
+
+    def __init__(self, rows: Rows, options: Mapping[str, str]) -> None:
+        """Begin with no chunk.
+
+        Args:
+            rows: What an error says of them.
+            options: Those of the producer, by Kafka's names.
+        """
+        self._rows = rows
+        self._options = options
+        self._turn = asyncio.Lock()  # whoever asked first has it first
+
+    async def send(self, chunk: Chunk) -> int:
+        """Send a chunk, by the producer of this process, and wait until all of it is acknowledged.
+
+        Returns:
+            How many rows that are.
+
+        Raises:
+            RowError: Some were not: it has the place of the first.
+            KafkaError: The cluster cannot be reached, or does not let us in.
+        """
+        async with AsyncExitStack() as borrowed:
+            async with self._turn:
+                producer = await borrowed.enter_async_context(clients.producer(self._options))
+                try:
+                    deliveries = await producer.submit_many(self._rows.topic, chunk.batch)
+                except (KafkaError, TypeError, ValueError) as error:
+                    raise self._rows.error(chunk, error) from error
+            try:
+                await deliveries
+            except KafkaError as error:
+                raise self._rows.error(chunk, error) from error
+        count: int = chunk.batch.num_rows
+        return count

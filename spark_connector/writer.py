@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pyspark import TaskContext
@@ -22,7 +21,7 @@ from pyspark.sql.datasource import (
 from spark_connector.bridge import loop_thread, pump
 from spark_connector.options import WriteOptions
 from spark_connector.rows import Chunk, Rows
-from spark_connector.sending import send
+from spark_connector.sending import Sending
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -59,8 +58,8 @@ class PartitionWrite:
             use_timestamp=self.options.use_timestamp_column,
             where=f"Spark partition {number}, ",
         )
-        work = partial(send, rows, self.options.producer_options())
-        return Written(number, sum(pump(loop_thread(), self._chunks(batches), work, window=WINDOW)))
+        send = Sending(rows, self.options.producer_options()).send
+        return Written(number, sum(pump(loop_thread(), self._chunks(batches), send, window=WINDOW)))
 
     def _chunks(self, batches: Iterator[RecordBatch]) -> Iterator[Chunk]:
         first_row = 0

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+UV = [sys.executable, "-m", "uv", "--quiet"]  # an environment in seconds; pip takes half a minute
 REQUIREMENTS = ROOT / "requirements" / "unit.txt"
 # What is compared with Java or kio does not depend on the Python: once, in the checkout, is enough.
 KIO = "tests/unit/protocol/test_kio.py"
@@ -119,7 +120,9 @@ class Trial:
         started = time.monotonic()
         try:
             self._prepare()
-            self._pip("--no-deps", "--no-build-isolation", "--force-reinstall", str(sdist))
+            self._install(
+                "--no-cache", "--no-deps", "--no-build-isolation", "--reinstall", str(sdist)
+            )
             self._python("-c", CODEC.format(self.compiled), cwd=tests)
             cache = f"cache_dir={self._folder / 'pytest_cache'}"
             chosen = TESTS.get(self.name, UNIT)
@@ -142,14 +145,12 @@ class Trial:
         stamp = self._folder / "requirements.sha256"
         digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
         if not stamp.exists() or stamp.read_text() != digest:
-            self._run([self._maker, "-m", "venv", "--clear", str(self._folder)])
-            self._pip("--require-hashes", "-r", str(REQUIREMENTS))
+            self._run([*UV, "venv", "--clear", "--python", self._maker, str(self._folder)])
+            self._install("--require-hashes", "-r", str(REQUIREMENTS))
             stamp.write_text(digest)
 
-    def _pip(self, *arguments: str) -> None:
-        self._python(
-            "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-compile", *arguments
-        )
+    def _install(self, *what: str) -> None:
+        self._run([*UV, "pip", "install", "--python", str(self._folder / "bin/python"), *what])
 
     def _python(self, *arguments: str, cwd: Path = ROOT) -> None:
         self._run([str(self._folder / "bin" / "python"), *arguments], cwd=cwd)

@@ -263,23 +263,28 @@ async def test_a_client_that_was_closed_is_replaced(options: dict[str, str]) -> 
     assert second is not first
 
 
-async def test_a_client_that_is_not_well_is_replaced_and_closed_when_given_back(
+async def test_a_client_that_is_not_well_is_kept_by_who_has_it_and_replaced_for_the_next(
     broker: EmbeddedBroker, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "FIRST_AFTER", 0.01)
 
-    async with clients.producer(options) as first:
-        with broker.faults.hold("Produce"):
+    with broker.faults.hold("Produce"):
+        async with clients.producer(options) as first:
             delivery = await first.submit("t", b"v")
             await until(lambda: not first.health().is_healthy)
             async with clients.producer(options) as second:
-                assert second is not first
-        await delivery
-        assert _is_open(first)  # whoever has it keeps it
+                assert second is first  # or what is given to it would overtake
+        async with clients.producer(options) as third:
+            assert third is not first
+    await delivery
     await until(lambda: not _is_open(first))
 
-    async with clients.producer(options) as third:
-        assert third is second
+
+async def test_a_client_that_is_closed_is_replaced_whoever_has_it(options: dict[str, str]) -> None:
+    async with clients.producer(options) as first:
+        await first.aclose()
+        async with clients.producer(options) as second:
+            assert second is not first
 
 
 async def test_an_admin_client_that_failed_is_replaced(options: dict[str, str]) -> None:

@@ -63,17 +63,20 @@ def test_all_rows_are_there_when_the_partition_ends(
     assert sorted(record.value or b"" for record in broker.records(topic)) == sorted(rows)
 
 
+@pytest.mark.parametrize("batch_size", ["16384", "131072"])
 def test_rows_of_a_key_keep_their_order(
-    broker: BrokerThread, topic: str, options: dict[str, str]
+    broker: BrokerThread, topic: str, options: dict[str, str], batch_size: str
 ) -> None:
-    rows = [(b"k%d" % (number % 3), b"%d" % number) for number in range(3000)]
+    padding = b"." * 1000  # so a chunk fills more batches than the producer opens in one turn
+    rows = [(b"k%d" % (number % 3), b"%d " % number + padding) for number in range(6000)]
 
-    foreach_partition(options, topic=topic, chunk_rows=100)(iter(rows))
+    foreach_partition({**options, "kafka.batch.size": batch_size}, topic=topic)(iter(rows))
 
     for key in (b"k0", b"k1", b"k2"):
-        found = [int(each.value or b"") for each in broker.records(topic) if each.key == key]
+        mine = (each.value or b"" for each in broker.records(topic) if each.key == key)
+        found = [int(value.split()[0]) for value in mine]
         assert found == sorted(found)
-        assert len(found) == 1000
+        assert len(found) == 2000
 
 
 def test_a_record_is_sent_as_it_is(
