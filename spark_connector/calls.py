@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
+from kafka_aio.errors import StateError
 from spark_connector.errors import RowError
 
 GRACE: Final = 5.0
@@ -128,11 +129,18 @@ class Calls:
     def _fail(self, number: int, error: BaseException) -> None:
         if self._error is not None:
             return  # this one was cancelled, or comes too late
+        place = self._place(number)
         if isinstance(error, asyncio.CancelledError):  # not by us: there is no error yet
-            self._error = RowError(f"{self._place(number)}: the call was cancelled, not by Spark")
-        else:
-            error.add_note(self._place(number))
+            error = RowError(f"{place}: the call was cancelled, not by Spark")
+        elif place not in getattr(error, "__notes__", ()):
+            error.add_note(place)
+        self._error = error
+
+    def fail(self, error: BaseException) -> None:
+        """There is no use in going on, for a reason that is none of a call's."""
+        if self._error is None:
             self._error = error
+        self._changed.set()
 
     async def cancel(self) -> None:
         """End the calls that are under way, and wait for that, but not for long."""
@@ -178,6 +186,17 @@ class Host:
             return self._opened.result()
         return await self._task  # it raises
 
+    def watch(self, tell: Callable[[BaseException], None]) -> None:
+        """Have its end told, with the error, if it comes before `close`."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._leave.done():
+                return
+            error = None if task.cancelled() else task.exception()
+            tell(error or StateError("what setup= has made ended before the rows did"))
+
+        self._task.add_done_callback(ended)
+
     async def close(self, error: BaseException | None = None) -> None:
         """Leave it: well, or by an error, which it sees; cancelled, where nobody wants more.
 
@@ -193,5 +212,6 @@ class Host:
         else:
             self._leave.set_result(None)
         await asyncio.wait([self._task], timeout=None if error is None else GRACE)
+        self._task.cancel()  # it has had its time
         if self._task.done() and not self._task.cancelled() and self._task.exception() is not error:
             self._task.result()

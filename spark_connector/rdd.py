@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import isasyncgenfunction, isgeneratorfunction
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,10 @@ WINDOW: Final = 4
 """Chunks that are on their way to Kafka at the same time."""
 AHEAD: Final = 4
 """Batches that are fetched before they are asked for."""
+OF_PLANNING: Final = {
+    *("assign", "subscribe", "subscribepattern", "minpartitions", "maxrecordsperpartition")
+}
+"""Options by which the DataFrame reader finds the ranges that `records_rdd` is given."""
 
 
 def foreach_partition(
@@ -96,7 +101,8 @@ def map_partitions(
         setup: Makes an async context manager, such as a client of yours: entered for each task, and
             left at its end, by the error where there is one.
         fresh_loop: Whether each partition has an event loop of its own, or that of its process.
-        chunk_rows: So many rows are handed to the event loop together.
+        chunk_rows: So many rows at most are handed to the event loop together. The first chunks are
+            smaller: the first rows leave early.
 
     Returns:
         A function that Spark calls with the rows of a partition.
@@ -104,8 +110,9 @@ def map_partitions(
     Raises:
         TypeError, ValueError: These are no functions, or no numbers.
     """
-    if not callable(fn):
-        raise TypeError(f"fn is an async function, not {type(fn).__name__}")
+    if not callable(fn) or isgeneratorfunction(fn) or isasyncgenfunction(fn):
+        kind = "a generator" if callable(fn) else type(fn).__name__
+        raise TypeError(f"fn is an async function, which returns the new row, not {kind}")
     if setup is not None and not callable(setup):
         raise TypeError(f"setup is a function, not {type(setup).__name__}")
     return _Mapping(
@@ -138,12 +145,16 @@ def records_rdd(
         out. A task fails where the log does not have its range, unless failOnDataLoss is false.
 
     Raises:
-        ConfigError: The options are wrong.
+        ConfigError: The options are wrong, or say what to read.
+        TypeError: These are no ranges.
     """
     wanted = list(ranges)
+    for each in wanted:
+        if not isinstance(each, OffsetRange):
+            raise TypeError(f"ranges are OffsetRange(topic, partition, start, end), not {each!r}")
     given = _plain(options)
-    for name in ("assign", "subscribe", "subscribepattern"):
-        if name in given:
+    for name in given:
+        if name in OF_PLANNING or name.startswith(("starting", "ending")):
             raise ConfigError(f"option {name} is given, but the ranges say what to read")
     by_topic: dict[str, list[int]] = {}
     for each in wanted:
@@ -166,6 +177,7 @@ class _Sink:
     def __call__(self, rows: Iterable[Any]) -> None:
         from spark_connector.rows import Rows  # late: pyarrow is slow to import
 
+        _check_rows(rows, "foreachPartition, not for foreach")
         options = WriteOptions.parse(self.options)
         made = Rows(topic=options.topic, use_timestamp=options.use_timestamp_column, where=_where())
         send = Sending(made, options.producer_options()).send
@@ -186,6 +198,7 @@ class _Mapping:
     chunk_rows: int
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
+        _check_rows(rows, "mapPartitions, not for map")
         where = _where()
         with partition_loop(fresh=self.fresh_loop) as thread:
             work = thread.run(self._begun(lambda number: f"{where}row {number}"))
@@ -201,7 +214,10 @@ class _Mapping:
 
     def _chunks(self, rows: Iterable[Any]) -> Iterator[list[Any] | None]:
         left = iter(rows)
-        yield from iter(lambda: list(islice(left, self.chunk_rows)), [])
+        size = min(self.concurrency, self.chunk_rows)  # grows: the first rows wait for few others
+        while chunk := list(islice(left, size)):
+            yield chunk
+            size = min(2 * size, self.chunk_rows)
         yield None
 
     async def _begun(self, place: Callable[[int], str]) -> _Work:
@@ -209,6 +225,7 @@ class _Mapping:
         context = await host.open()
         call = self.fn if self.setup is None else partial(_with, self.fn, context)
         calls = Calls(call, concurrency=self.concurrency, ordered=self.ordered, place=place)
+        host.watch(calls.fail)
         return _Work(host, calls)
 
 
@@ -262,6 +279,12 @@ def _where() -> str:
     pyspark: Any = sys.modules.get("pyspark")
     context = None if pyspark is None else pyspark.TaskContext.get()
     return "" if context is None else f"Spark partition {context.partitionId()}, "
+
+
+def _check_rows(rows: Iterable[Any], what_for: str) -> None:
+    """Spark gives an iterator; one row in its place would be taken apart, and its parts sent."""
+    if isinstance(rows, str | bytes | bytearray | tuple | Mapping):
+        raise TypeError(f"this is for {what_for}: it takes the rows of a partition, not one row")
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, str]:

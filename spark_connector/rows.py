@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from spark_connector.errors import RowError
 CHUNK_BYTES: Final = 1 << 20
 """About so many bytes are sent together."""
 SLICE_ROWS: Final = 100
-"""One of so many rows is looked at, to know how large they are."""
+"""So many rows at most are taken before anybody looks at how large they are."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -122,6 +123,8 @@ class Rows:
                 return (None, row, None, None, None, None)
             case tuple() if hasattr(row, "__fields__"):  # a Row of Spark's
                 return self._named(index, dict(zip(row.__fields__, row, strict=False)))
+            case tuple() if hasattr(row, "_fields"):  # a named tuple
+                return self._named(index, dict(zip(row._fields, row, strict=True)))
             case Mapping():
                 return self._named(index, row)
             case (key, value) if isinstance(row, tuple):
@@ -141,7 +144,7 @@ class Rows:
             row["value"],
             row.get("key"),
             row.get("partition"),
-            _milliseconds(row.get("timestamp")) if self.use_timestamp else None,
+            _milliseconds(index, row.get("timestamp")) if self.use_timestamp else None,
             _headers(index, row.get("headers")),
         )
 
@@ -167,27 +170,44 @@ class Rows:
 def _taken(left: Iterator[Any], most_rows: int) -> list[Any]:
     """The next rows, about `CHUNK_BYTES` of them."""
     taken: list[Any] = []
-    size = 0
+    size, fitting = 0, 1
     while size < CHUNK_BYTES and len(taken) < most_rows:
-        part = list(islice(left, min(SLICE_ROWS, most_rows - len(taken))))
+        part = list(islice(left, min(fitting, SLICE_ROWS, most_rows - len(taken))))
         if not part:
             break
         taken += part
-        size += _size(part[-1]) * len(part)
+        size += _size(part)
+        fitting = 1 + (CHUNK_BYTES - size) * len(taken) // max(size, 1)
     return taken
 
 
-def _size(row: Any) -> int:
-    """About how many bytes a row has."""
-    parts = row.values() if isinstance(row, Mapping) else row if isinstance(row, tuple) else [row]
-    return sum(len(part) for part in parts if isinstance(part, bytes | bytearray | str))
+def _size(rows: list[Any]) -> int:
+    """About how many bytes they have: what is neither bytes nor text counts little."""
+    kinds = set(map(type, rows))
+    with suppress(TypeError):  # None has no length
+        if kinds <= {bytes, str}:
+            return sum(map(len, rows))
+        if kinds == {tuple}:
+            return sum(map(len, chain.from_iterable(rows)))
+    return sum(map(_weight, rows))
+
+
+def _weight(part: Any) -> int:
+    """About how many bytes a row has, or what is in it: headers are lists of pairs."""
+    if isinstance(part, memoryview):
+        return part.nbytes
+    if isinstance(part, bytes | bytearray | str):
+        return len(part)
+    if isinstance(part, Mapping):
+        return sum(map(_weight, part.values()))
+    return sum(map(_weight, part)) if isinstance(part, tuple | list) else 0
 
 
 def _place(error: Exception) -> tuple[int | None, str]:
     """The index of the first row that an error of `send_many` is about, and what it says of it."""
     text = str(error) if str(error) else type(error).__name__
     if isinstance(error, SendManyError) and error.failed:
-        return next(iter(error.failed)), text
+        return min(error.failed), text
     named = re.search(r"\brow ([0-9]+): ", text)
     if named is None:
         return None, text
@@ -217,11 +237,14 @@ def _kind(value: object) -> str:
     return str(value)[:40] if is_number else f"of type {type(value).__name__}"
 
 
-def _milliseconds(value: Any) -> Any:
+def _milliseconds(index: int, value: Any) -> Any:
     """A time as Kafka has it. One without a zone is in that of the process, as Spark gives it."""
-    if isinstance(value, datetime):
+    if not isinstance(value, datetime):
+        return value
+    try:
         return (value.astimezone(UTC) - _EPOCH) // _MILLISECOND
-    return value
+    except (ValueError, OverflowError) as error:  # no time at all, or beyond what can be
+        raise WrongRow(index, f"its timestamp is no time that Kafka can have: {error}") from None
 
 
 def _headers(index: int, value: Any) -> list[tuple[Any, Any]] | None:

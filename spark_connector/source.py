@@ -162,7 +162,13 @@ def write_batch(options: Mapping[str, Any]) -> Callable[[DataFrame, int], None]:
     plain = {name: str(value) for name, value in options.items()}
 
     def write(frame: DataFrame, batch_id: int) -> None:
-        register(frame.sparkSession)
-        frame.write.format(NAME).options(**plain).mode("append").save()
+        writer = frame.write.format(NAME).options(**plain).mode("append")
+        try:
+            writer.save()
+        except Exception as error:  # of one type or another, by Spark's version and by Connect
+            if "[DATA_SOURCE_NOT_FOUND]" not in str(error):
+                raise
+            register(frame.sparkSession)
+            writer.save()
 
     return write

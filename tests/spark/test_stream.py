@@ -180,7 +180,6 @@ def test_in_update_mode_write_batch_writes_what_a_batch_has_changed(
     assert second == {b"one": b"3", b"three": b"2"}
 
 
-@pytest.mark.xfail(reason="write_batch registers the format anew, in every batch")
 def test_write_batch_takes_the_format_that_spark_has_found(
     spark: SparkSession,
     topics: Topics,
