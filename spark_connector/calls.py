@@ -164,6 +164,7 @@ class Host:
         self._setup = setup
         self._opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._leave: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._closes = False
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -190,7 +191,7 @@ class Host:
         """Have its end told, with the error, if it comes before `close`."""
 
         def ended(task: asyncio.Task[None]) -> None:
-            if self._leave.done():
+            if self._closes:
                 return
             error = None if task.cancelled() else task.exception()
             tell(error or StateError("what setup= has made ended before the rows did"))
@@ -203,6 +204,7 @@ class Host:
         Raises:
             BaseException: What it has raised of its own.
         """
+        self._closes = True
         if self._leave.done() or self._task.done():
             pass  # it has ended before
         elif isinstance(error, Exception):

@@ -110,9 +110,10 @@ def map_partitions(
     Raises:
         TypeError, ValueError: These are no functions, or no numbers.
     """
-    if not callable(fn) or isgeneratorfunction(fn) or isasyncgenfunction(fn):
-        kind = "a generator" if callable(fn) else type(fn).__name__
-        raise TypeError(f"fn is an async function, which returns the new row, not {kind}")
+    if not callable(fn):
+        raise TypeError(f"fn is an async function, not {type(fn).__name__}")
+    if isgeneratorfunction(fn) or isasyncgenfunction(fn):
+        raise TypeError("fn is an async function that returns the new row, not a generator")
     if setup is not None and not callable(setup):
         raise TypeError(f"setup is a function, not {type(setup).__name__}")
     return _Mapping(

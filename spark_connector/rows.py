@@ -177,7 +177,7 @@ def _taken(left: Iterator[Any], most_rows: int) -> list[Any]:
             break
         taken += part
         size += _size(part)
-        fitting = 1 + (CHUNK_BYTES - size) * len(taken) // max(size, 1)
+        fitting = 1 + min(len(taken), (CHUNK_BYTES - size) * len(taken) // max(size, 1))
     return taken
 
 

@@ -382,21 +382,54 @@ async def test_a_setup_that_ended_before_its_time_is_an_error_at_the_end() -> No
         await host.close()
 
 
-async def test_a_setup_that_does_not_end_is_not_waited_for_after_an_error() -> None:
-    is_enough = asyncio.Event()
+async def test_a_setup_that_does_not_end_is_cancelled_some_time_after_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "GRACE", 0.05)
 
     @asynccontextmanager
     async def setup() -> AsyncIterator[None]:
         try:
             yield
         finally:
-            await is_enough.wait()
+            await asyncio.Event().wait()
 
     host = Host(setup)
     await host.open()
-    with suppress(Boom):
-        await asyncio.wait_for(host.close(Boom()), SECONDS)
-    is_enough.set()
+    await asyncio.wait_for(host.close(Boom()), SECONDS)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(host._task, SECONDS)
+
+
+async def test_a_setup_that_dies_ends_the_calls_that_wait_for_it() -> None:
+    async def fail() -> None:
+        raise Boom("a task of the setup's")
+
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail())
+            yield
+
+    async def wait(row: int) -> None:
+        await asyncio.Event().wait()
+
+    host = Host(setup)
+    await host.open()
+    under_way = Calls(wait, concurrency=1, ordered=True, place=str)
+    host.watch(under_way.fail)
+    with pytest.raises(ExceptionGroup):
+        await asyncio.wait_for(under_way.feed([1, 2]), SECONDS)
+    await under_way.cancel()
+
+
+async def test_a_setup_that_ends_well_is_not_told() -> None:
+    told: list[BaseException] = []
+    host = Host(nullcontext)
+    await host.open()
+    host.watch(told.append)
+
+    await host.close()
     await turns()
-    with suppress(Boom):
-        await host._task
+
+    assert told == []

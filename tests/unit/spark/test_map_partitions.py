@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from spark_connector.rdd import map_partitions
+from spark_connector.rdd import foreach_partition, map_partitions
 
 SECONDS = 10.0
 pytestmark = pytest.mark.usefixtures("own_loop")
@@ -80,6 +80,36 @@ def test_a_chunk_is_begun_while_the_one_before_it_has_not_ended() -> None:
     function = map_partitions(waits_for_the_next, concurrency=10, chunk_rows=20)
 
     assert list(function(iter(range(200)))) == list(range(200))
+
+
+def test_the_first_row_does_not_wait_for_a_whole_chunk() -> None:
+    called: list[int] = []
+
+    async def count(row: int) -> int:
+        called.append(row)
+        await asyncio.sleep(0.01)
+        return row
+
+    results = map_partitions(count, concurrency=2, chunk_rows=1000)(iter(range(1000)))
+
+    assert next(iter(results)) == 0
+    assert len(called) < 20
+
+
+@pytest.mark.parametrize("row", ["abc", b"abc", ("k", "v"), {"value": b"v"}])
+def test_a_row_in_place_of_a_partition_is_refused(row: object) -> None:
+    with pytest.raises(TypeError, match="not for map"):
+        next(iter(map_partitions(times_ten)(row)))  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(TypeError, match="not for foreach"):
+        foreach_partition(HERE, topic="t")(row)  # type: ignore[arg-type]
+
+
+def test_a_generator_is_no_function_for_it() -> None:
+    async def rows(row: int) -> AsyncIterator[int]:
+        yield row
+
+    with pytest.raises(TypeError, match="not a generator"):
+        map_partitions(rows)  # type: ignore[arg-type]  # the mistake
 
 
 def test_an_empty_partition_has_no_rows() -> None:

@@ -347,3 +347,16 @@ def test_a_reader_that_stops_early_stops_the_fetch(
         return all(entry.borrowers == 0 for entry in cache._entries.values())
 
     assert loop_thread().run(is_kept())
+
+
+@pytest.mark.parametrize(
+    "name", ["subscribe", "startingOffsets", "endingTimestamp", "minPartitions"]
+)
+def test_ranges_and_options_do_not_both_say_what_to_read(name: str) -> None:
+    with pytest.raises(ConfigError, match="the ranges say what to read"):
+        records_rdd(None, [OffsetRange("t", 0, 0, 1)], {**HERE, name: "1"})  # type: ignore[arg-type]  # not used
+
+
+def test_what_is_no_range_is_refused() -> None:
+    with pytest.raises(TypeError, match="OffsetRange"):
+        records_rdd(None, [("t", 0, 0, 1)], HERE)  # type: ignore[list-item, arg-type]  # the mistake
