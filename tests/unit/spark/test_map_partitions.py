@@ -54,11 +54,15 @@ def test_rows_leave_as_they_are_done_where_order_does_not_matter() -> None:
 @pytest.mark.parametrize("concurrency", [1, 8, 50])
 def test_so_many_calls_are_under_way_and_never_more(concurrency: int) -> None:
     running, most = 0, 0
+    enough = asyncio.Event()
 
     async def counted(row: int) -> int:
         nonlocal running, most
         running += 1
         most = max(most, running)
+        if running == concurrency:
+            enough.set()
+        await asyncio.wait_for(enough.wait(), timeout=SECONDS)
         await asyncio.sleep(0.001)
         running -= 1
         return row
