@@ -170,7 +170,7 @@ async def test_what_nobody_waits_for_any_more_opens_and_expires(
 async def test_a_client_that_cannot_be_opened_is_an_error_for_all_who_wait_and_tried_anew() -> None:
     async with EmbeddedBroker(seed=1) as gone:
         address = gone.bootstrap_servers
-    options = {"bootstrap.servers": address, "socket.connection.setup.timeout.ms": "200"}
+    options = {"bootstrap.servers": address, "socket.connection.setup.timeout.ms": "5000"}
 
     async def borrow() -> None:
         async with clients.producer(options):
@@ -239,13 +239,13 @@ async def test_it_does_not_expire_while_one_of_several_has_it(
 async def test_each_use_begins_the_time_anew(
     options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(clients, "IDLE_SECONDS", 2.0)
 
     found = []
     for _ in range(5):
         async with clients.producer(options) as producer:
             found.append(producer)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
 
     assert len(set(map(id, found))) == 1
     assert _is_open(found[0])
@@ -461,7 +461,7 @@ async def test_the_error_of_an_opening_shows_no_secret(options: dict[str, str]) 
         "sasl.mechanism": "PLAIN",
         "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required"
         ' username="u" password="canary";',
-        "socket.connection.setup.timeout.ms": "200",
+        "socket.connection.setup.timeout.ms": "5000",
     }
     with pytest.raises(KafkaError) as caught:
         async with clients.producer(given):

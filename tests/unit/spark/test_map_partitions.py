@@ -142,11 +142,14 @@ def test_one_after_the_other_does_not_lock(fresh_loop: bool) -> None:
 
 def test_an_error_fails_with_the_place_of_its_row_and_cancels_the_others() -> None:
     cancelled = []
+    all_begun = asyncio.Event()
 
     async def function(row: int) -> int:
         if row == 17:
-            await asyncio.sleep(0.02)
+            await asyncio.wait_for(all_begun.wait(), timeout=SECONDS)
             raise Boom("boom")
+        if row == 26:
+            all_begun.set()
         try:
             await asyncio.sleep(0 if row < 17 else 60)
         except asyncio.CancelledError:

@@ -14,7 +14,7 @@ import pytest
 
 from spark_connector import bridge
 from spark_connector.bridge import LoopThread, pump, read_ahead
-from tests.unit.spark.threads import SECONDS, Boom, Gate, boom, interrupted_after, soon
+from tests.unit.spark.threads import SECONDS, Boom, Gate, boom, interrupted_after, soon, turns
 
 # Pumping.
 
@@ -46,11 +46,15 @@ def test_chunks_are_advanced_on_the_callers_thread_alone(thread: LoopThread) -> 
 
 def test_at_most_a_window_of_chunks_is_under_way_and_that_many_are(thread: LoopThread) -> None:
     running, most = 0, 0
+    enough = asyncio.Event()
 
     async def work(number: int) -> int:
         nonlocal running, most
         running += 1
         most = max(most, running)
+        if running == 3:
+            enough.set()
+        await asyncio.wait_for(enough.wait(), SECONDS)
         await asyncio.sleep(0.005)
         running -= 1
         return number
@@ -86,7 +90,7 @@ def test_a_result_that_is_there_is_given_before_the_next_chunk_is_worked_on(
     def chunks() -> Iterator[int]:
         for number in range(3):
             events.append(f"asked {number}")
-            time.sleep(0.05)  # long enough for the work before
+            thread.run(turns())  # the work before has ended
             yield number
 
     events += (f"got {result}" for result in pump(thread, chunks(), soon, window=10))
@@ -127,7 +131,7 @@ def test_after_an_error_no_more_chunks_are_asked_for(thread: LoopThread) -> None
     def chunks() -> Iterator[int]:
         for number in range(100):
             asked.append(number)
-            time.sleep(0.01)
+            thread.run(turns())
             yield number
 
     with pytest.raises(Boom):
@@ -300,7 +304,7 @@ def test_nothing_is_read_before_the_first_is_asked_for(thread: LoopThread) -> No
     source = Source(3)
 
     batches = read_ahead(thread, source.numbers)
-    thread.run(asyncio.sleep(0.02))
+    thread.run(turns())
 
     assert source.made == 0
     batches.close()  # type: ignore[attr-defined]  # it is a generator
@@ -313,7 +317,7 @@ def test_so_many_are_read_ahead_and_no_more(thread: LoopThread, ahead: int) -> N
 
     for taken in range(1, 4):
         next(batches)
-        thread.run(asyncio.sleep(0.02))
+        thread.run(turns())
 
         assert source.made == taken + ahead
     batches.close()  # type: ignore[attr-defined]  # it is a generator
@@ -444,7 +448,7 @@ def test_an_error_is_not_kept_alive_by_itself(thread: LoopThread, way: str) -> N
     gc.disable()  # what goes now goes by itself
     try:
         kept = _error_of(calls[way])
-        thread.run(asyncio.sleep(0.01))  # the loop has let go of it too
+        thread.run(turns())  # the loop has let go of it too
 
         assert kept() is None
     finally:

@@ -24,6 +24,12 @@ async def soon(value: Any) -> Any:
     return value
 
 
+async def turns() -> None:
+    """As many as what is ready takes, however slow the machine."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
 class Gate:
     """Work that ends when it is told to, by another thread."""
 
@@ -66,7 +72,7 @@ def interrupted_after(begun: threading.Event) -> Iterator[None]:
 
     def interrupt() -> None:
         begun.wait(SECONDS)
-        time.sleep(0.05)
+        time.sleep(0.1)
         signal.pthread_kill(main, signal.SIGINT)
 
     # A process in the background may be deaf to it.
