@@ -46,14 +46,13 @@ async def test_a_topic_made_anew_with_fewer_partitions_gets_records_in_those_alo
 async def test_a_fatal_answer_for_one_partition_leaves_what_is_said_of_the_others() -> None:
     # B27
     async with EmbeddedBroker(topics={"t": 3}) as broker:
-        producer = producer_of(broker, linger_ms=100)
+        producer = producer_of(broker, linger_ms=60_000)
         await producer.start()
         await producer.partitions_for("t")
         broker.faults.fail("Produce", ClusterAuthorizationFailed, topic="t", partition=0)
-        outcomes = await asyncio.gather(
-            *(producer.send("t", b"v", partition=number) for number in range(3)),
-            return_exceptions=True,
-        )
+        sent = [await producer.submit("t", b"v", partition=number) for number in range(3)]
+        await producer.flush()  # all three in one request
+        outcomes = await asyncio.gather(*sent, return_exceptions=True)
 
         assert isinstance(outcomes[0], ClusterAuthorizationFailed)
         assert [getattr(each, "offset", each) for each in outcomes[1:]] == [0, 0]

@@ -56,12 +56,14 @@ def is_oversized(read: Reader, frame: bytes, limit: int | None = None) -> bool:
 
 def taken(read: Reader, frame: bytes) -> int:
     """What the decoded message takes."""
-    tracemalloc.start()
-    kept = read(frame, 0, UNLIMITED)
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    del kept
-    return size
+    sizes = []
+    for _ in range(3):  # the first time some is for ever, and other threads may take some too
+        tracemalloc.start()
+        kept = read(frame, 0, UNLIMITED)
+        sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        del kept
+    return min(sizes)
 
 
 # --- what is counted ---------------------------------------------------------------------------
@@ -73,7 +75,6 @@ def test_no_message_takes_more_than_was_counted_for_it(cls: type) -> None:
     for version in schema_of(cls).versions:
         frame = crowd(rng, layout_of(cls, version))
         for read in decoders(cls, version):
-            read(frame, 0)  # some of what it takes is for ever
             really = taken(read, frame)
 
             with pytest.raises(Oversized):
