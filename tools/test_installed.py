@@ -35,8 +35,8 @@ TESTS = {
         *("tests/unit/consumer/test_cursor.py", "tests/unit/producer"),
         *("tests/unit/protocol", "tests/unit/records"),
     ],
-    "3.12": ["tests/net", "tests/unit/records"],
-    "3.13": [*UNIT, "--ignore", "tests/unit/protocol", "--ignore", "tests/unit/records"],
+    "3.12": ["tests/net"],
+    "3.13": [*UNIT, "--ignore", "tests/unit/protocol"],
 }
 CODEC = "from kafka_aio import codec_info; print(i := codec_info()); assert i.compiled is {}"
 

@@ -22,7 +22,8 @@ print(info)
 print("compiled" if info.compiled else f"twin: {info.reason}")
 """
 ROUND_TRIP = ROOT / "tests" / "packaging" / "round_trip.py"
-LOCKED = ("--no-compile", "--require-hashes", "-r")
+UV = (sys.executable, "-m", "uv", "--quiet")
+LOCKED = ("--require-hashes", "-r")
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
@@ -31,23 +32,28 @@ class Environment:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        self.pip("install", *LOCKED, str(ROOT / "requirements" / "run.txt"))
+        self._python = str(folder / "bin" / "python")
+        run(*UV, "venv", "--python", sys.executable, str(folder))
+        self.install(*LOCKED, str(ROOT / "requirements" / "run.txt"))
 
-    def pip(self, *arguments: str, **variables: str) -> str:
-        return self.run("-m", "pip", "--disable-pip-version-check", *arguments, **variables)
+    def install(self, *what: str, **variables: str) -> None:
+        run(*UV, "pip", "install", "--python", self._python, *what, **variables)
 
-    def run(self, *arguments: str, **variables: str) -> str:
-        done = subprocess.run(
-            [self.folder / "bin" / "python", *arguments],
-            cwd=self.folder,
-            env={**outside_the_checkout(), **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+    def run(self, *arguments: str) -> str:
+        return run(self._python, *arguments, cwd=self.folder)
+
+
+def run(*command: str, cwd: Path | None = None, **variables: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**outside_the_checkout(), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def outside_the_checkout() -> dict[str, str]:
@@ -59,14 +65,7 @@ def outside_the_checkout() -> dict[str, str]:
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the sdist, and the wheel that was built from it."""
     folder = tmp_path_factory.mktemp("dist")
-    done = subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)],
-        env=outside_the_checkout(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
     return folder
 
 
@@ -118,7 +117,7 @@ def test_the_sdist_holds_the_sources_and_nothing_that_was_built(sdist: Path) -> 
 
 def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path / "venv")
-    environment.pip("install", "--no-deps", str(wheel))
+    environment.install("--no-deps", str(wheel))
 
     assert "compiled" in environment.run("-I", "-c", TRY).splitlines()
     assert environment.run("-I", str(ROUND_TRIP)).split() == CODECS
@@ -128,8 +127,9 @@ def test_an_install_without_a_compiler_works_on_the_twin_and_says_why(
     sdist: Path, tmp_path: Path
 ) -> None:
     environment = Environment(tmp_path / "venv")
-    environment.pip("install", *LOCKED, str(ROOT / "requirements" / "build.txt"))
-    environment.pip("install", "--no-deps", "--no-build-isolation", str(sdist), CC="false")
+    environment.install(*LOCKED, str(ROOT / "requirements" / "build.txt"))
+    alone = ("--no-cache", "--no-deps", "--no-build-isolation")
+    environment.install(*alone, str(sdist), CC="false")
 
     last = environment.run("-I", "-c", TRY).splitlines()[-1]
     assert last.startswith("twin: ")
