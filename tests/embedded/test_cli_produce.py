@@ -301,7 +301,7 @@ def test_a_partition_that_is_not_there_is_wrong_usage(broker: BrokerThread) -> N
     [
         ({"partition": 1}, "partition 1: topic 't' has 0 to 0"),
         ({"partition": 3, "topic": "three"}, "partition 3: topic 'three' has 0 to 2"),
-        ({"topic": "absent"}, "topic 'absent' was not found within 2 s: check its name"),
+        ({"topic": "absent"}, "topic 'absent' was not found within _ s: check its name"),
         ({"topic": "\ud800"}, r"'\ud800' cannot be the name of a topic"),
     ],
 )
@@ -312,6 +312,7 @@ def test_a_line_for_a_place_that_is_not_there_is_such_a_line(
     start = time.monotonic()
     data = "\n".join(map(json.dumps, lines)).encode()
     code, said = run(broker, "t", "--json", "--timeout", 2, data=data)
+    said = re.sub(r"within [012] s", "within _ s", said)  # what the connection has left of them
 
     assert code == 1
     assert "kafka-aio: info: 1 record to t in _ s, 1 failed\n" in said

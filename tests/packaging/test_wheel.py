@@ -36,14 +36,14 @@ class Environment:
         run(*UV, "venv", "--python", sys.executable, str(folder))
         self.install(*LOCKED, str(ROOT / "requirements" / "run.txt"))
 
-    def install(self, *what: str, **variables: str) -> None:
-        run(*UV, "pip", "install", "--python", self._python, *what, **variables)
+    def install(self, *what: str, cc: str = "cc") -> None:
+        run(*UV, "pip", "install", "--python", self._python, *what, CC=cc)
 
     def run(self, *arguments: str) -> str:
         return run(self._python, *arguments, cwd=self.folder)
 
 
-def run(*command: str, cwd: Path | None = None, **variables: str) -> str:
+def run(*command: str, cwd: Path = ROOT, **variables: str) -> str:
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -129,7 +129,7 @@ def test_an_install_without_a_compiler_works_on_the_twin_and_says_why(
     environment = Environment(tmp_path / "venv")
     environment.install(*LOCKED, str(ROOT / "requirements" / "build.txt"))
     alone = ("--no-cache", "--no-deps", "--no-build-isolation")
-    environment.install(*alone, str(sdist), CC="false")
+    environment.install(*alone, str(sdist), cc="false")
 
     last = environment.run("-I", "-c", TRY).splitlines()[-1]
     assert last.startswith("twin: ")
