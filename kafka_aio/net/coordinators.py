@@ -49,6 +49,8 @@ class Coordinators:
         self._loop = asyncio.get_running_loop()
         self._nodes: dict[Coordinator, int] = {}
         self._looks: WeakValueDictionary[Coordinator, asyncio.Lock] = WeakValueDictionary()
+        # What was answered last, while there is none: the reason that a timeout names.
+        self._refusals: dict[Coordinator, KafkaError] = {}
 
     def __repr__(self) -> str:
         return f"<Coordinators: {len(self._nodes)} known>"
@@ -77,10 +79,10 @@ class Coordinators:
                 # One request for all who look for it.
                 async with self._looks.setdefault(coordinator, asyncio.Lock()):
                     await self._look(coordinator, deadline)
-        except KafkaError:
-            raise
-        except TimeoutError:
-            raise KafkaTimeoutError(f"{coordinator}: not found in time") from None
+        except TimeoutError as error:
+            reason = str(self._refusals.get(coordinator, error))
+            last = f"; last: {reason}" if reason else ""
+            raise KafkaTimeoutError(f"{coordinator}: not found in time{last}") from None
         return self._nodes[coordinator]
 
     async def _look(self, coordinator: Coordinator, deadline: float) -> None:
@@ -88,11 +90,13 @@ class Coordinators:
         while coordinator not in self._nodes:
             error = await self._ask_once(coordinator, deadline)
             if error is None:
+                self._refusals.pop(coordinator, None)
                 return
+            self._refusals[coordinator] = error
             pause = self._retry.delay(attempt, jitter=self._rng.uniform(-1, 1))
             attempt += 1
             if self._loop.time() + pause >= deadline:
-                raise KafkaTimeoutError(f"{coordinator}: not found in time; last: {error}")
+                raise TimeoutError
             await asyncio.sleep(pause)
 
     async def _ask_once(self, coordinator: Coordinator, deadline: float) -> KafkaError | None:

@@ -27,6 +27,7 @@ from kafka_aio.protocol.messages.groups import (
 )
 from kafka_aio.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafka_aio.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.net.admin_answers import in_turn
 from tests.net.clusters import AT_ONCE, UNHURRIED, joined, made, scripted
 from tests.net.server import (
     HOST,
@@ -281,11 +282,29 @@ async def test_a_coordinator_that_never_comes_ends_in_time() -> None:
             FindCoordinatorResponse(coordinators=[absent])
         )
 
-        seconds, error = await seconds_of(cluster.send_to_coordinator(GROUP, BEAT, timeout=0.5))
+        seconds, error = await seconds_of(cluster.send_to_coordinator(GROUP, BEAT, timeout=1))
 
         assert isinstance(error, KafkaTimeoutError)
         assert "COORDINATOR_NOT_AVAILABLE" in str(error)
         assert seconds < AT_ONCE
+
+
+async def test_a_coordinator_that_is_not_told_in_the_end_has_the_reason_of_before() -> None:
+    """Refused once, then silence: also who waits behind another is told why."""
+    async with scripted(1) as script, joined(script.bootstrap(), **UNHURRIED) as cluster:
+        absent = Found(key="g", node_id=-1, host="", port=-1, error_code=15, error_message=None)
+        script.brokers[1].reactions[FindCoordinatorRequest] = in_turn(
+            says(FindCoordinatorResponse(coordinators=[absent])), says_nothing
+        )
+
+        errors = await asyncio.gather(
+            cluster.send_to_coordinator(GROUP, BEAT, timeout=1),
+            cluster.send_to_coordinator(GROUP, BEAT, timeout=1),
+            return_exceptions=True,
+        )
+
+        assert [type(error) for error in errors] == [KafkaTimeoutError] * 2
+        assert all("COORDINATOR_NOT_AVAILABLE" in str(error) for error in errors)
 
 
 async def test_an_idle_connection_is_closed_and_made_again_when_it_is_needed() -> None:
