@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -12,6 +13,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.loops"]
+
+# A shell starts what it runs in the background deaf to Ctrl-C, and so would be all that the tests
+# start in their turn and then interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # CI repeats what was seen on a desk; `make fuzz` is where new inputs are looked for.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None)
