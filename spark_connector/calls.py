@@ -185,6 +185,8 @@ class Host:
             raise
         if self._opened.done():
             return self._opened.result()
+        if self._task.cancelled():
+            raise StateError("what setup= has made was cancelled as it began, not by Spark")
         return await self._task  # it raises
 
     def watch(self, tell: Callable[[BaseException], None]) -> None:

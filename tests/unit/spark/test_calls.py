@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_aio.errors import StateError
 from spark_connector import calls as module
 from spark_connector.calls import Calls, Host
 from spark_connector.errors import RowError
@@ -306,6 +307,16 @@ async def test_a_setup_that_fails_raises() -> None:
         yield
 
     with pytest.raises(Boom, match="no"):
+        await Host(setup).open()
+
+
+async def test_a_setup_that_is_cancelled_by_itself_says_so() -> None:
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[None]:
+        raise asyncio.CancelledError
+        yield
+
+    with pytest.raises(StateError, match="cancelled as it began"):
         await Host(setup).open()
 
 
