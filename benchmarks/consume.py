@@ -25,8 +25,8 @@ from benchmarks.cases import (
 
 LISTS = "lists"
 RECORDS = 8_000_000
-LARGE = 1_000_000
-"""Of 1 KiB."""
+LARGE = 4_000_000
+"""Of 1 KiB: seconds of reading, as in the other rows, and not the first tenths of one."""
 
 
 def reading(name: str, peers: tuple[str, ...], *goals: Goal | Limit, **options: object) -> Case:
@@ -76,8 +76,6 @@ CASES = (
         Goal(1.4, (CONFLUENT,), "cpu"),
         record_size=1024,
         records=LARGE,
-        note="our one thread is bound by memory (the kernel's copy, the checksum, the bytes); they"
-        " use a second core",
     ),
     reading("zstd, lists", (CONFLUENT, AIOKAFKA), Goal(1.5, (CONFLUENT,)), codec="zstd"),
     reading("lz4, lists", (CONFLUENT, AIOKAFKA), Goal(1.5, (CONFLUENT,)), codec="lz4"),
