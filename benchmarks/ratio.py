@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks import figures
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -77,7 +79,7 @@ def _mark(row: Row) -> str:
 
 
 def save(name: str, rows: Iterable[Row], **facts: object) -> Path:
-    """Write the rows to results/NAME.json, with where they were measured."""
+    """Write the rows to results/NAME.json, with where they were measured, and to the docs."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     content = {
@@ -85,8 +87,11 @@ def save(name: str, rows: Iterable[Row], **facts: object) -> Path:
         "machine": f"{platform.system()} {platform.machine()}",
         **facts,
         "rows": [
-            asdict(row) | {"ratio": round(row.ratio, 2), "reached": row.reached} for row in rows
+            asdict(row)
+            | {"ratio": round(row.ratio, 2), "reached": row.reached if row.goal else None}
+            for row in rows
         ],
     }
     path.write_text(json.dumps(content, indent=2) + "\n")
+    figures.write()
     return path

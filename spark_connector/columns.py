@@ -55,15 +55,23 @@ def check_read_schema(schema: StructType, *, headers: bool) -> None:
         ConfigError: It is.
     """
     ours = read_schema(headers=headers)
-    if _shape(schema) != _shape(ours):
+    if _facts(schema) != _facts(ours):
         raise ConfigError(
             f"the schema of a read from Kafka is ({_shape(ours)}), not ({_shape(schema)}): leave"
             " .schema(...) out, and choose columns with select"
         )
 
 
+def _facts(schema: StructType) -> list[tuple[str, str, bool]]:
+    """What Spark compares our columns with; comments and other metadata are not among it."""
+    return [(field.name, field.dataType.json(), field.nullable) for field in schema]
+
+
 def _shape(schema: StructType) -> str:
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+    return ", ".join(
+        f"{field.name} {field.dataType.simpleString()}{'' if field.nullable else ' not null'}"
+        for field in schema
+    )
 
 
 def chosen(schema: StructType, options: WriteOptions) -> tuple[str, ...]:

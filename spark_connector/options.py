@@ -70,6 +70,11 @@ _REFUSED_IN_WRITE: Final = {
     ),
     "value.serializer": "a value is a string or bytes already; convert it in the DataFrame",
 }
+_WITHIN_A_CALL: Final = {
+    "request.timeout.ms": "30000",
+    "socket.connection.setup.timeout.ms": "10000",
+}
+"""What the admin client waits for inside of a call, and Kafka's defaults."""
 # Ranges are read without a group, so these have no effect, and no group is left on the broker.
 _OF_GROUPS: Final = frozenset(
     {
@@ -216,10 +221,12 @@ class ReadOptions:
         """Kafka's options for the admin client, which asks for partitions and offsets."""
         found = self._known(_UNUSED_IN_READ | (_names(ConsumerConfig) - _names(AdminConfig)))
         # The admin client wants one request to fit into a call; the consumer, whose option it is
-        # here, does not.
+        # here, does not. And who waits no longer for a call waits no longer for a connection.
         call = found.get("default.api.timeout.ms")
-        if call is not None and int(call) < int(found.get("request.timeout.ms", "30000")):
-            found["request.timeout.ms"] = call
+        if call is not None:
+            for name, default in _WITHIN_A_CALL.items():
+                if int(call) < int(found.get(name, default)):
+                    found[name] = call
         return found
 
     def _known(self, but: frozenset[str]) -> dict[str, str]:
@@ -317,14 +324,19 @@ def _names(kind: type[ClientConfig]) -> frozenset[str]:
     return frozenset(entry.name.replace("_", ".") for entry in fields(kind))
 
 
+_warned_of: set[str] = set()
+
+
 def warn_of_unknown(names: Iterable[str]) -> None:
-    """As Spark's own connector, ignore what Kafka does not know, but not in silence."""
+    """As Spark's own connector, ignore what Kafka does not know, but say so once in a process."""
     for name in names:
-        warnings.warn(
-            f"kafka.{name} is no option of Kafka's clients: it is ignored",
-            KafkaConfigWarning,
-            stacklevel=3,
-        )
+        if name not in _warned_of:  # Spark makes the source anew for each batch
+            _warned_of.add(name)
+            warnings.warn(
+                f"kafka.{name} is no option of Kafka's clients: it is ignored",
+                KafkaConfigWarning,
+                stacklevel=3,
+            )
 
 
 def _unknown(kind: type[ClientConfig], kafka: Mapping[str, str]) -> tuple[str, ...]:

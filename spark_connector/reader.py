@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from spark_connector.topics import Topics
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+
+log = logging.getLogger("spark_connector")
 
 
 class BatchReader(DataSourceReader):
@@ -67,7 +70,9 @@ class BatchReader(DataSourceReader):
 class FilteringReader(BatchReader):
     """Leaves out what the query's filters on partition, offset and timestamp rule out.
 
-    It is made on request only: with Spark's default settings, a reader that takes filters fails.
+    It is made on request only. With Spark's default settings, a reader that takes filters fails;
+    and Spark keeps one plan for each `load()`, the last one: a second scan of the same frame reads
+    what the filters of the first left over. Nothing here can see that.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -77,6 +82,11 @@ class FilteringReader(BatchReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take what we can; returns what Spark has to look at itself."""
         self._bounds, left = Bounds.of(filters)
+        if self._bounds != Bounds():
+            log.warning(
+                "pushFilters: this frame is read with these filters from now on; load() it anew for"
+                " every other query, and for each side of a join or union"
+            )
         return left
 
     async def _within(self, ranges: list[OffsetRange], topics: Topics) -> list[OffsetRange]:

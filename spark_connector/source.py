@@ -13,7 +13,30 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pyspark
-from pyspark.sql.datasource import DataSource
+
+NAME: Final = "kafka_aio"
+_OLDEST: Final = (4, 2)
+
+
+def check_version() -> None:
+    """Say what is wrong with a Spark that is too old.
+
+    Raises:
+        ImportError: It is.
+    """
+    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if found < _OLDEST:
+        raise ImportError(
+            f"format('{NAME}') needs pyspark 4.2 or newer, and this is {pyspark.__version__}:"
+            " before that, Python sources have no limits per trigger and no availableNow"
+        )
+
+
+try:
+    from pyspark.sql.datasource import DataSource
+except ImportError:  # Spark 3 has no Python sources at all
+    check_version()
+    raise
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,9 +46,6 @@ if TYPE_CHECKING:
     from spark_connector.reader import BatchReader
     from spark_connector.stream import StreamReader
     from spark_connector.writer import BatchWriter, StreamWriter
-
-NAME: Final = "kafka_aio"
-_OLDEST: Final = (4, 2)
 
 
 class KafkaSource(DataSource):
@@ -120,20 +140,6 @@ def _write_options(given: Mapping[str, str]) -> WriteOptions:
     parsed = WriteOptions.parse(given)
     warn_of_unknown(parsed.unknown)
     return parsed
-
-
-def check_version() -> None:
-    """Say what is wrong with a Spark that is too old.
-
-    Raises:
-        ImportError: It is.
-    """
-    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if found < _OLDEST:
-        raise ImportError(
-            f"format('{NAME}') needs pyspark 4.2 or newer, and this is {pyspark.__version__}:"
-            " before that, Python sources have no limits per trigger and no availableNow"
-        )
 
 
 def register(spark: SparkSession) -> None:

@@ -147,7 +147,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # The first batch ends where it starts, if that is the end of a log: so the start is in
         # Spark's log. Else Spark asks for it again if this batch fails, and what comes until then
         # would be left out.
-        return start if is_first and self._begins_at_end(start) else end
+        initial = self._initial
+        begins_at_end = initial is not None and initial.has_latest and start == initial.offsets
+        return start if is_first and begins_at_end else end
 
     async def _ends(self) -> Offsets:
         """Where the logs end, of all partitions that there are."""
@@ -171,17 +173,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return await self._topics.earliest([name for name in end if name not in start])
 
     async def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
+        # The end of the first batch was judged when it was found. If that batch is done again,
+        # Spark has its end in its log, but asks anew where the query begins. That may be elsewhere
+        # now: a log has grown, a time has found its record, a partition is new. What lies behind
+        # the end is in the next batch.
+        is_first = self._initial is not None and start == self._initial.offsets
+        if is_first:
+            start = {name: offset for name, offset in start.items() if name in end}
         added = await self._beginnings(start, end)
-        # If the first batch is done again, the end of the logs has moved on; in Spark's log it
-        # ends where it began. What came after that is in the next one.
-        if not self._begins_at_end(start):
+        if not is_first:
             self._judge(changes(start, end, earliest=added))
         return between({**added, **start}, end)
-
-    def _begins_at_end(self, start: Offsets) -> bool:
-        """Whether this is where the query began, and that was the end of a log."""
-        initial = self._initial
-        return initial is not None and initial.has_latest and start == initial.offsets
 
     def _judge(self, found: Changes) -> None:
         for loss in found.losses:

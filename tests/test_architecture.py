@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from benchmarks import figures
 from tools.check_stubs import PAIRS
 
 ROOT = Path(__file__).parent.parent
@@ -247,3 +248,7 @@ def test_locked_requirements_have_hashes_and_leave_the_source_to_the_machine(pat
     assert len(re.findall(r"^\S+==.* \\\n    --hash=", text, re.MULTILINE)) == len(pins)
     assert "://" not in text
     assert not re.search(r"^--?(?:i|f|index|extra|find|trusted)", text, re.MULTILINE)
+
+
+def test_the_page_of_figures_is_what_the_benchmarks_measured() -> None:
+    assert figures.FIGURES.read_text() == figures.text(), "python -m benchmarks.figures"

@@ -65,7 +65,7 @@ def to_rows(batch: pa.RecordBatch, first_row: int = 0) -> Rows:
     Raises:
         TypeError: It is not a RecordBatch; a Table has `to_batches()`.
         ValueError: There is no column `value`, a column has another type, or a timestamp is out
-            of range.
+            of range, or a header null.
     """
     if not isinstance(batch, pa.RecordBatch):
         raise TypeError(f"a RecordBatch is needed, not {type(batch).__name__}: see to_batches()")
@@ -76,7 +76,7 @@ def to_rows(batch: pa.RecordBatch, first_row: int = 0) -> Rows:
         binary_column(batch.column("value"), "value"),
         binary_column(batch.column("key"), "key") if "key" in batch.schema.names else None,
         _timestamp_column(batch, first_row) if "timestamp" in batch.schema.names else None,
-        _headers_column(batch),
+        _headers_column(batch, first_row),
     )
 
 
@@ -181,7 +181,7 @@ def _check_times(column: pa.Array, first_row: int) -> None:
         )
 
 
-def _headers_column(batch: pa.RecordBatch) -> HeadersColumn | None:
+def _headers_column(batch: pa.RecordBatch, first_row: int) -> HeadersColumn | None:
     if "headers" not in batch.schema.names or pa.types.is_null(batch.schema.field("headers").type):
         return None
     array = batch.column("headers")
@@ -196,7 +196,9 @@ def _headers_column(batch: pa.RecordBatch) -> HeadersColumn | None:
         array = array.cast(pa.list_(kind.value_type))
     pairs = array.values
     if not is_map and array.flatten().null_count:
-        raise ValueError("column headers holds a header that is null")
+        header = pc.index(pc.is_null(array.flatten()), True)
+        row = pc.list_parent_indices(array)[header.as_py()].as_py()
+        raise ValueError(f"row {first_row + row}: a header is null")
     names = [field.name for field in pairs.type]
     if not is_map and sorted(names) != ["key", "value"]:
         raise ValueError(f"a header has the fields key and value, not {names}")

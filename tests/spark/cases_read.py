@@ -171,8 +171,7 @@ CHOOSING_TOPICS = [
             "subscribe": "<a>",
             "kafka.bootstrap.servers": "127.0.0.1:1",
             "kafka.default.api.timeout.ms": "2000",
-            "kafka.request.timeout.ms": "1000",
-            "kafka.socket.connection.setup.timeout.ms": "1000",
+            "kafka.request.timeout.ms": "1000",  # Java's client wants it within a call
             "fetchOffset.numRetries": "1",
         },
         theirs=Fails("action", "TimeoutException: Timed out waiting for a node assignment"),

@@ -29,6 +29,17 @@ STARTS_AND_LIMITS = [
     Stream(number=71, steps=[Run(options=EARLIEST, theirs=Batches([30], END, places=A))]),
     Stream(number=72, steps=[Run(options={"subscribe": "<a>"}, theirs=EMPTY)]),
     Stream(
+        number=23,
+        part="stream",
+        steps=[
+            Run(
+                options={"subscribe": "<no-such>", "startingOffsets": "earliest"},
+                theirs=Fails("query", "UnknownTopicOrPartitionException"),
+                ours=Fails("query", "<no-such>"),
+            )
+        ],
+    ),
+    Stream(
         number=73,
         steps=[
             Run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,3 +95,35 @@ def test_filters_are_sparks_where_it_is_not_asked_for(
         plain = read(spark, topics, topic, "partition = 1")
 
     assert plain == Found(places({1: 10}), 3, 30)
+
+
+def test_spark_plans_a_frame_once_so_it_has_one_set_of_filters(
+    spark: SparkSession, topics: Topics, topic: str, spark_says: Callable[[str], bool]
+) -> None:
+    """Not as one would wish: docs/spark.md tells users to load the frame anew."""
+    reader = spark.read.format(FORMAT).option("kafka.bootstrap.servers", topics.bootstrap)
+    frame = reader.options(subscribe=topic, pushFilters="true").load()
+
+    with allowed(spark):
+        filtered = frame.where("partition = 1").count()
+        everything = frame.count()
+
+    assert (filtered, everything) == (10, 10)
+    assert spark_says("load() it anew")
+
+
+def test_spark_plans_a_frame_once_so_it_has_the_records_of_its_first_use(
+    spark: SparkSession, topics: Topics
+) -> None:
+    """As above."""
+    short = f"planned-{uuid.uuid4().hex[:8]}"
+    topics.create(short, 1)
+    topics.produce(short, {0: 2})
+    reader = spark.read.format(FORMAT).option("kafka.bootstrap.servers", topics.bootstrap)
+    reader = reader.option("subscribe", topics.name(short))
+    frame = reader.load()
+
+    first = frame.count()
+    topics.produce(short, {0: 3})
+
+    assert (first, frame.count(), reader.load().count()) == (2, 2, 5)

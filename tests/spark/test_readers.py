@@ -122,6 +122,47 @@ def test_a_first_batch_that_failed_loses_nothing_if_it_began_at_the_end(
     assert offsets_read(again, again.partitions(logged, end)) == [1]
 
 
+def test_a_first_batch_that_failed_is_the_same_where_its_time_has_found_a_record(
+    options: dict[str, str], kafka_broker: BrokerThread, kafka_topic: str
+) -> None:
+    def produce(timestamp: int) -> None:
+        kafka_broker.produce(kafka_topic, [Record(kafka_topic, 0, 0, timestamp, value=b"v")])
+
+    produce(1_000)
+    told = {"startingTimestamp": "5000", "startingOffsetsByTimestampStrategy": "latest"}
+    failed = streaming(options, **told)
+    logged = failed.latestOffset(failed.initialOffset(), ALL)
+    for timestamp in (2_000, 3_000, 6_000):
+        produce(timestamp)
+
+    again = streaming(options, **told)
+    replayed = offsets_read(again, again.partitions(again.initialOffset(), logged))
+    end = again.latestOffset(logged, ALL)
+
+    assert replayed == []
+    assert offsets_read(again, again.partitions(logged, end)) == [1, 2, 3]
+
+
+def test_a_first_batch_that_failed_leaves_a_topic_that_is_new_to_the_next_one(
+    options: dict[str, str], kafka_broker: BrokerThread
+) -> None:
+    kafka_broker.create_topic("again-a", 1)
+    kafka_broker.produce("again-a", [b"1", b"2"])
+    del options["subscribe"]
+    told = {"subscribePattern": "^again-", "startingOffsets": "earliest"}
+    failed = streaming(options, **told)
+    logged = failed.latestOffset(failed.initialOffset(), ALL)
+    kafka_broker.create_topic("again-b", 1)
+    kafka_broker.produce("again-b", [b"3"])
+
+    again = streaming(options, **told)
+    replayed = ranges(again.partitions(again.initialOffset(), logged))
+    end = again.latestOffset(logged, ALL)
+
+    assert replayed == [OffsetRange("again-a", 0, 0, 2)]
+    assert ranges(again.partitions(logged, end)) == [OffsetRange("again-b", 0, 0, 1)]
+
+
 def test_a_first_batch_from_the_beginning_has_what_there_is(
     options: dict[str, str], kafka_broker: BrokerThread, kafka_topic: str
 ) -> None:

@@ -47,10 +47,19 @@ def test_a_read_has_the_columns_of_sparks_own_connector() -> None:
     assert all(field.nullable for field in read_schema(headers=True))
 
 
-def test_a_schema_that_is_ours_is_accepted_whatever_may_be_null() -> None:
+def test_a_schema_that_is_ours_is_accepted_with_any_comments() -> None:
+    given = StructType(
+        [StructField(f.name, f.dataType, True, {"comment": "x"}) for f in read_schema(headers=True)]
+    )
+
+    check_read_schema(given, headers=True)
+
+
+def test_a_schema_in_which_a_column_is_never_null_is_refused_here_and_not_by_a_task() -> None:
     given = StructType([StructField(f.name, f.dataType, False) for f in read_schema(headers=False)])
 
-    check_read_schema(given, headers=False)
+    with pytest.raises(ConfigError, match=r"not \(key binary not null, "):
+        check_read_schema(given, headers=False)
 
 
 def test_another_schema_is_refused_with_both() -> None:

@@ -143,6 +143,7 @@ def test_the_time_of_a_call_is_the_users_where_it_is_given() -> None:
     assert ConsumerConfig.from_kafka(parsed.consumer_options()).default_api_timeout_ms == 5000
     admin = AdminConfig.from_kafka(parsed.admin_options())
     assert (admin.default_api_timeout_ms, admin.request_timeout_ms) == (5000, 5000)
+    assert admin.socket_connection_setup_timeout_ms == 5000
 
 
 def test_a_wait_that_is_too_long_for_kafka_is_its_longest() -> None:
