@@ -145,8 +145,9 @@ class Topics:
         }
         ids = {topic.name: topic.topic_id for topic in described}
         if isinstance(wanted, Assign):
-            _check_assigned(wanted, known)
-            known &= set(wanted.partitions)
+            asked = [each for each in wanted.partitions if each.topic in ids]  # not Kafka's own
+            _check_assigned(asked, known)
+            known &= set(asked)
         return Found(tuple(sorted(known)), ids)
 
     async def _described(self, admin: Admin, names: Iterable[str]) -> list[TopicDescription]:
@@ -237,8 +238,8 @@ def _is_gone(error: KafkaError) -> bool:
     return isinstance(error, UnknownTopicOrPartition)
 
 
-def _check_assigned(wanted: Assign, known: Collection[TopicPartition]) -> None:
-    missing = [str(each) for each in wanted.partitions if each not in known]
+def _check_assigned(wanted: Iterable[TopicPartition], known: Collection[TopicPartition]) -> None:
+    missing = [str(each) for each in wanted if each not in known]
     if missing:
         raise UnknownTopicOrPartition(where=f"option assign: {', '.join(missing)}")
 

@@ -102,6 +102,15 @@ CHOOSING_TOPICS = [
         why=NO_ZERO,
     ),
     Read(
+        number=16,
+        part="assign",
+        options={"assign": '{"__transaction_state":[0]}'},
+        theirs=Rows(partitions=0),
+        ours=Rows(partitions=1),
+        says="__transaction_state is Kafka's own, and is left out",
+        why=NO_ZERO,
+    ),
+    Read(
         number=17,
         options={"subscribePattern": "["},
         theirs=Fails("load", "Unclosed character class near index 0"),
