@@ -11,6 +11,7 @@ from kafka_aio.errors import (
     BrokerError,
     KafkaError,
     ProtocolError,
+    SerializationError,
     UnknownServerError,
     UnsupportedForMessageFormat,
     UnsupportedVersion,
@@ -35,7 +36,7 @@ FIRST_WITH_MAX_TIMESTAMP: Final = 7
 """The first version of ListOffsets that knows it; an older broker takes -3 for a time."""
 CONSUMER: Final = -1
 """The replica id of those who are no broker."""
-_FINAL: Final = (AuthenticationError, UnsupportedVersion)
+_FINAL: Final = (AuthenticationError, UnsupportedVersion, SerializationError)
 
 
 @dataclass(slots=True)

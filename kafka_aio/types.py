@@ -8,7 +8,40 @@ from base64 import urlsafe_b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
+
+MAX_TEXT: Final = 2**15 - 1
+"""The most bytes of a text in a request of Kafka's."""
+
+
+def check_number(what: str, value: object, *, bits: int) -> None:
+    """Whether a number from 0 on can be sent in so many bits, the sign's among them.
+
+    Raises:
+        TypeError, ValueError: It cannot.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} is an int, not {value!r:.60}")
+    if value < 0:
+        raise ValueError(f"{what} is 0 or more, not {value}")
+    if value.bit_length() >= bits:
+        raise ValueError(f"{what} is below 2**{bits - 1}")
+
+
+def check_text(what: str, value: object, *, most: int | None = MAX_TEXT) -> None:
+    """Whether a text can be sent, in so many bytes at most.
+
+    Raises:
+        TypeError, ValueError: It cannot.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a str, not <{type(value).__qualname__}>")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} cannot be sent as UTF-8: it has a lone surrogate") from None
+    if most is not None and size > most:
+        raise ValueError(f"{what} has {size:,} bytes in UTF-8, and {most:,} at most can be sent")
 
 
 class TopicPartition(NamedTuple):
@@ -58,7 +91,11 @@ class RecordMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """An offset to commit, or one committed: that of the next record to read."""
+    """An offset to commit, or one committed: that of the next record to read.
+
+    Raises:
+        TypeError, ValueError: A value is not of its type, or cannot be sent.
+    """
 
     offset: int
     metadata: str = ""
@@ -67,8 +104,10 @@ class OffsetAndMetadata:
     """The leader's epoch of the record before it, by which a truncated log is found out."""
 
     def __post_init__(self) -> None:
-        if self.offset < 0:
-            raise ValueError(f"an offset to commit is 0 or more, not {self.offset}")
+        check_number("an offset to commit", self.offset, bits=64)
+        check_text("the metadata of an offset", self.metadata)
+        if self.leader_epoch is not None:
+            check_number("a leader epoch", self.leader_epoch, bits=32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +164,18 @@ class ConsumerGroupMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPattern:
-    """A pattern of topic names in RE2 syntax, which the broker matches itself (KIP-848)."""
+    """A pattern of topic names in RE2 syntax, which the broker matches itself (KIP-848).
+
+    Raises:
+        TypeError, ValueError: It is empty, or cannot be sent.
+    """
 
     pattern: str
+
+    def __post_init__(self) -> None:
+        check_text("a pattern of topics", self.pattern)
+        if not self.pattern:
+            raise ValueError("an empty pattern matches no topic: '.*' matches all")
 
 
 _BEARER = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750

@@ -193,6 +193,8 @@ def check(given: argparse.Namespace) -> None:
         raise ConfigError("a topic is given twice")
     if given.partitions and len(given.topics) > 1:
         raise ConfigError("--partition is of one topic: give one")
+    if given.begin is not None and given.end is not None and given.begin.is_after(given.end):
+        raise ConfigError("--from is after --to: there is nothing between them")
     changes: dict[str, object] = {"key_deserializer": None, "value_deserializer": None}
     if config.group_id is not None:
         _check_group(given)

@@ -13,7 +13,7 @@ from kafka_aio.types import OffsetAndMetadata, OffsetAndTimestamp, TopicPartitio
 
 _ERROR: Final = "error      null, or an object: type, code, message; other keys are then missing"
 _OFFSETS: Final = (
-    "lag        records yet to be read, of all partitions where that is known",
+    "lag        records yet to be read, of all partitions where that is known; null if of none",
     "offsets    for each: topic, partition, committed (an offset, or null), end, lag (or null),",
     "           metadata (a text that was committed with it)",
 )
@@ -163,7 +163,7 @@ def _headline(group: GroupDescription, lags: Sequence[Lag]) -> str:
         parts.append(f"assignor {group.assignor}")
     if group.coordinator is not None:
         parts.append(f"coordinator {group.coordinator}")
-    return ", ".join([*parts, _count(len(group.members), "member"), f"lag {_total(lags)}"])
+    return ", ".join([*parts, _count(len(group.members), "member"), _lag_of(lags)])
 
 
 def _members(group: GroupDescription) -> list[str]:
@@ -247,8 +247,8 @@ def offsets(lags: Lags) -> Report:
         its = lags.of(name)
         document.append({"group": name, "error": None, **_offsets(its)})
         errors += lags.errors(name, its)
-        headline = f"{name}: lag {_total(its)}" if its else f"{name}: nothing is committed"
-        lines += ["", headline, *_partitions(its)]
+        state = _lag_of(its) if its else "nothing is committed"
+        lines += ["", f"{name}: {state}", *_partitions(its)]
     return Report({"groups": document}, lines[1:], errors)
 
 
@@ -268,8 +268,17 @@ def _offsets(lags: Sequence[Lag]) -> Json:
     }
 
 
-def _total(lags: Iterable[Lag]) -> int:
-    return sum(lag.records or 0 for lag in lags)
+def _total(lags: Iterable[Lag]) -> int | None:
+    """Of the partitions where it is known; None where it is of none."""
+    known = [lag.records for lag in lags if lag.records is not None]
+    return sum(known) if known else None
+
+
+def _lag_of(lags: Sequence[Lag]) -> str:
+    total = _total(lags)
+    if total is None:
+        return "lag -"
+    return f"lag at least {total}" if any(lag.records is None for lag in lags) else f"lag {total}"
 
 
 def moved(
@@ -285,10 +294,11 @@ def moved(
         document.append({**head, "error": None, "before": change.before, "after": change.after})
         rows.append([*partition, change.before, change.after])
     verb = "would be moved" if dry_run else "moved"
-    lines = [f"{group}: {_count(len(rows), 'offset')} {verb}"]
+    count = sum(before != after for *_, before, after in rows)
+    lines = [f"{group}: {_count(count, 'offset')} {verb}"]
     if rows:
         lines += table(["topic", "partition", "before", "after"], rows)
-    hints = ["nothing was changed; --execute does it"] if dry_run and rows else []
+    hints = ["nothing was changed; --execute does it"] if dry_run and count else []
     if not changes:
         hints = ["nothing is committed; --topic names what is to be"]
     return Report(

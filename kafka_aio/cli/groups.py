@@ -167,8 +167,9 @@ def _fill_remove_members(parser: Parser) -> None:
             default=[],
             help=f"{text}; repeatable",
         )
-    parser.add_argument("--all", action="store_true", help="every member")
+    parser.add_argument("--all", action="store_true", help="every member; it asks before")
     parser.add_argument("--reason", metavar="TEXT", default="", help="for the broker's log")
+    _add_yes(parser)
     options.add_to(parser, remove_members, before=_check_members)
 
 
@@ -248,6 +249,8 @@ def _check_names(given: argparse.Namespace) -> None:
 def _check_members(given: argparse.Namespace) -> None:
     if given.all == bool(given.instance_ids or given.member_ids):
         raise ConfigError("give some --instance-id or --member-id, or --all")
+    if given.all and not given.yes:
+        terminal.confirm(f"Make every member of {given.name} leave?", instead="--yes")
 
 
 def _confirm_delete(given: argparse.Namespace) -> None:

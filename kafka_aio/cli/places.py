@@ -67,6 +67,16 @@ class Place:
                 return max(begin, min(found.offset, end))
         return end
 
+    def is_after(self, other: Place) -> bool:
+        """Whether it is after another in any log; False where that depends on the log."""
+        match self.kind, other.kind:
+            case (Kind.OFFSET, Kind.OFFSET) | (Kind.TIME, Kind.TIME):
+                return self.number > other.number
+            case (Kind.LAST, Kind.LAST) | (Kind.AGO, Kind.AGO):
+                return self.number < other.number
+        is_at_end = self.kind is Kind.END or other.kind is Kind.BEGINNING
+        return is_at_end and self.kind is not other.kind
+
     def missed(self, logs: Mapping[TopicPartition, Log]) -> str | None:
         """What to say where there is no such offset."""
         if self.kind is not Kind.OFFSET:

@@ -29,6 +29,7 @@ from kafka_aio.config.option import (
     Name,
     Password,
     Path,
+    Sent,
     Several,
     Text,
     Thing,
@@ -74,9 +75,7 @@ class ClientConfig:
 
     bootstrap_servers: Annotated[str | Sequence[str], address.Servers()] = ()
     """Brokers to begin with, such as "host:9092,other:9092" or a list; kept as a tuple."""
-    client_id: Annotated[
-        str, Text("a str of at most 8,000 characters", form=r"[^\ud800-\udfff]{0,8000}")
-    ] = ""
+    client_id: Sent = ""
     """A name for this client in the logs and quotas of the broker."""
     client_dns_lookup: Annotated[
         str, Choice("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")

@@ -21,6 +21,7 @@ from kafka_aio.config.option import (
     Kind,
     Milliseconds,
     Name,
+    Sent,
     Several,
     Text,
     Thing,
@@ -73,7 +74,7 @@ class ConsumerConfig(ClientConfig):
     """From bytes to a value; none leaves values as bytes."""
     interceptors: Annotated[Sequence[Any], Several(Thing("an object", lambda _: True))] = ()
     """Objects that see records before they are handed over (on_consume) and commits (on_commit)."""
-    client_rack: Annotated[str, Text()] = ""
+    client_rack: Sent = ""
     """Where this client is, so that it may read from a replica nearby."""
 
     group_id: Name = None

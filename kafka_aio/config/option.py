@@ -268,6 +268,14 @@ class Several(Kind):
         items = re.split(r"\s*,\s*", text.strip()) if text.strip() else []
         return self.accept(list(dict.fromkeys(items)))
 
+    def hint(self, value: object) -> str:
+        if not isinstance(value, str) or not self.item.shown:
+            return ""
+        items = self.read(value)
+        if items is self.REFUSED or not items:
+            return ""
+        return f": give a list, [{', '.join(map(self.item.show, items))}]"
+
     def show(self, value: object) -> str:
         if isinstance(value, list | tuple):
             return f"({', '.join(self.item.show(item) for item in value)})"
@@ -331,7 +339,14 @@ Count = Annotated[int, Int(1, INT32)]
 Milliseconds = Annotated[int, Int(0, INT32, unit=" of milliseconds")]
 LongMilliseconds = Annotated[int, Int(0, INT64, unit=" of milliseconds")]
 Bytes = Annotated[int, Int(0, INT32, unit=" of bytes")]
-Name = Annotated[str | None, Text("a str that is not empty", form=r"(?s:.*\S.*)")]
+Sent = Annotated[str, Text("a str of at most 8,000 characters", form=r"[^\ud800-\udfff]{0,8000}")]
+Name = Annotated[
+    str | None,
+    Text(
+        "a str that is not empty, of at most 8,000 characters",
+        form=r"(?=(?s:.*\S))[^\ud800-\udfff]{1,8000}",
+    ),
+]
 Path = Annotated[str | None, Location()]
 Password = Annotated[str | None, Hidden()]
 

@@ -14,7 +14,7 @@ from math import inf
 from typing import Final, Generic, TypeVar
 
 from kafka_aio.backoff import Backoff
-from kafka_aio.consumer.commits import Answer, Offsets
+from kafka_aio.consumer.commits import Answer, Offsets, given_up
 from kafka_aio.errors import KafkaError
 from kafka_aio.types import OffsetAndMetadata, TopicPartition
 
@@ -23,6 +23,8 @@ T = TypeVar("T")
 RENEWED_AFTER: Final = 3_600.0
 """After so many seconds auto-commit commits what has not changed too: brokers forget offsets that
 nobody commits for long, if the group has no members (offsets.retention.minutes)."""
+TOLD_AFTER: Final = 5.0
+"""So many seconds after a complaint of failures that nobody hears of comes the next."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +42,15 @@ class Entry(Generic[T]):
     """Why the last attempt came to nothing, where it did."""
     is_taken: bool = False
     """Whether it is in flight."""
-    given_up: dict[TopicPartition, KafkaError] = field(default_factory=dict)
+    is_unanswered: bool = False
+    """Whether an attempt has ended that the coordinator may have carried out."""
+    given_up: set[TopicPartition] = field(default_factory=set)
     """What is not tried again, should the attempt that is in flight come to nothing."""
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether it may be committed, although nobody has said so."""
+        return self.is_taken or self.is_unanswered
 
 
 class CommitQueue(Generic[T]):
@@ -82,7 +91,7 @@ class CommitQueue(Generic[T]):
             if _differs(merged, wanted):
                 break
             merged.update(wanted)
-            entry.is_taken = True
+            entry.is_taken = bool(wanted)
         if merged:
             self._in_flight = merged
         return merged
@@ -116,15 +125,14 @@ class CommitQueue(Generic[T]):
         self._entries = kept
         return ended
 
-    def drop(self, partitions: Collection[TopicPartition], error: KafkaError) -> None:
-        """Try these no more. What is in flight may be committed still."""
+    def drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Try these no more: they are given up. What is in flight may be committed still."""
         for entry in self._entries:
             gone = entry.left.intersection(partitions)
             if entry.is_taken:
-                entry.given_up.update(dict.fromkeys(gone, error))
+                entry.given_up |= gone
             else:
-                entry.errors.update(dict.fromkeys(gone, error))
-                entry.left -= gone
+                _give_up(entry, gone)
 
     def abandon(self) -> list[Entry[T]]:
         """All of them: nothing will be sent any more."""
@@ -141,16 +149,52 @@ def _differs(merged: Offsets, wanted: Offsets) -> bool:
 
 
 def _settle(entry: Entry[T], answer: Answer) -> None:
-    given_up, entry.given_up = entry.given_up, {}
     for partition in list(entry.left):
         if partition in answer.again:
             entry.last = answer.again[partition]
-            if partition not in given_up:
-                continue
-            entry.errors[partition] = given_up[partition]
-        elif partition in answer.failed:
-            entry.errors[partition] = answer.failed[partition]
+            entry.is_unanswered |= entry.last.indefinite
+            continue
+        if partition in answer.failed:
+            error = entry.errors[partition] = answer.failed[partition]
+            entry.is_unanswered |= error.indefinite
         entry.left.discard(partition)
+    gone, entry.given_up = entry.given_up, set()
+    _give_up(entry, gone & entry.left)
+
+
+def _give_up(entry: Entry[T], gone: set[TopicPartition]) -> None:
+    entry.errors.update(dict.fromkeys(gone, given_up(may_be_done=entry.may_be_done)))
+    entry.left -= gone
+
+
+class Unheard:
+    """Failures of commits that nobody awaits: told at once, and those that follow together."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first: KafkaError | None = None
+        self._quiet_until = -inf
+
+    def __repr__(self) -> str:
+        return f"<Unheard: {self._count} failures>"
+
+    @property
+    def due_at(self) -> float:
+        """When to `take`; `inf` while there is nothing to tell."""
+        return self._quiet_until if self._count else inf
+
+    def add(self, error: KafkaError) -> None:
+        """One more."""
+        self._count += 1
+        self._first = self._first or error
+
+    def take(self, *, now: float) -> tuple[int, KafkaError | None]:
+        """How many are to be told of now, and the first of them."""
+        if now < self.due_at:
+            return 0, None
+        told, self._count, self._first = (self._count, self._first), 0, None
+        self._quiet_until = now + TOLD_AFTER
+        return told
 
 
 class AutoCommit:

@@ -3,7 +3,7 @@
     commit_request, read_commit         OffsetCommit
     fetch_request, read_fetch           OffsetFetch
     not_answered                        either, without an answer
-    failure, too_late                   what the user gets
+    failure, given_up, too_late         what the user gets
 
 A topic is named twice in a request, by its name and by its id; the version writes one of them, and
 the answer has that one. Where an id is not known, the versions with ids cannot be used.
@@ -357,10 +357,13 @@ def failure(
         errors: Why some of that was not.
     """
     lost = {partition: offsets[partition] for partition in errors}
-    in_order = sorted(errors.values(), key=lambda error: not isinstance(error, _COMMIT_FAILED))
-    first = in_order[0]
+    first = min(
+        errors.values(),
+        key=lambda error: (not isinstance(error, _COMMIT_FAILED), not error.indefinite),
+    )
     if isinstance(first, CommitFailed):
         error = CommitFailed(f"{_places(lost)}: {first}", lost)
+        error.indefinite = first.indefinite
         error.__cause__ = first.__cause__
         return error
     if isinstance(first, _OF_GROUP):
@@ -374,15 +377,38 @@ def failure(
     return again
 
 
-def too_late(group_id: str, offsets: Offsets, last: KafkaError | None) -> KafkaError:
-    """The time is over; a member of a group that was refused to the end is told so."""
+def given_up(*, may_be_done: bool) -> CommitFailed:
+    """The partition is not ours any more, so it is not tried again.
+
+    Args:
+        may_be_done: Whether the coordinator may have what was sent.
+    """
+    error = CommitFailed(f"{UNCLEAR} before the partition was given up" if may_be_done else REVOKED)
+    error.indefinite = may_be_done
+    return error
+
+
+def too_late(
+    group_id: str, offsets: Offsets, last: KafkaError | None, *, may_be_done: bool
+) -> KafkaError:
+    """The time is over; a member of a group that was refused to the end is told so.
+
+    Args:
+        group_id: The group.
+        offsets: What was to be committed.
+        last: Why the last attempt came to nothing; None if none has.
+        may_be_done: Whether the coordinator may have what was sent.
+    """
     if isinstance(last, _OF_GROUP):
-        return failure(group_id, offsets, dict.fromkeys(offsets, last))
-    why = "the coordinator has not answered yet" if last is None else f"last: {last}"
-    text = f"{_places(offsets)}: not committed for group {group_id!r} in time; {why}"
-    error = KafkaTimeoutError(text)
-    error.indefinite = last is None or last.indefinite
-    error.__cause__ = last
+        error = failure(group_id, offsets, dict.fromkeys(offsets, last))
+    else:
+        silent = "the coordinator has not answered yet" if may_be_done else "it was not sent"
+        why = silent if last is None else f"last: {last}"
+        error = KafkaTimeoutError(
+            f"{_places(offsets)}: not committed for group {group_id!r} in time; {why}"
+        )
+        error.__cause__ = last
+    error.indefinite = may_be_done
     return error
 
 
@@ -425,6 +451,7 @@ OUT_OF_GROUP: Final = (
     " what is still assigned"
 )
 REVOKED: Final = "not committed before the partition was given up; who reads it next reads it again"
+UNCLEAR: Final = "it is not known whether this was committed: it was sent, and no answer came"
 
 
 def _places(offsets: Offsets) -> str:

@@ -14,14 +14,15 @@ import logging
 import random
 from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_aio.backoff import Backoff
-from kafka_aio.consumer.commit_queue import CommitQueue, Entry
+from kafka_aio.consumer.commit_queue import CommitQueue, Entry, Unheard
 from kafka_aio.consumer.commits import (
     NOBODY,
     OUT_OF_GROUP,
-    REVOKED,
+    UNCLEAR,
     Answer,
     FetchForm,
     Identity,
@@ -107,20 +108,20 @@ class Commit:
         if self._error is not None:
             raise fresh(self._error)
 
-    def settle(self, error: KafkaError | None, user_code: UserCode) -> None:
-        """It has ended: tell those who want to know, the callback first."""
+    def settle(self, error: KafkaError | None, user_code: UserCode) -> bool:
+        """It has ended: tell those who want to know, the callback first; whether anybody does."""
         self._is_done = True
         self._error = error
         if error is None and self.offsets:  # an empty one only waits for those before it
             user_code.committed(self.offsets)
         if self._callback is not None:
             user_code.call(self._callback, dict(self.offsets), error)
-        elif error is not None and not self._waiters:
-            logger.warning("a commit that nobody awaits has failed: %s", error)
+        is_heard = self._callback is not None or bool(self._waiters)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
         self._waiters.clear()
+        return is_heard
 
 
 class Committer:
@@ -163,6 +164,10 @@ class Committer:
             max(config.retry_backoff_ms, 10) / 1000, max(config.retry_backoff_max_ms, 10) / 1000
         )
         self._queue: CommitQueue[Commit] = CommitQueue(self._backoff)
+        self._unheard = Unheard()
+        registry = cluster.registry
+        self._done = registry.counter("commits", "Commits that were acknowledged.")
+        self._failed = registry.counter("commits_failed", "Commits that were not, in time or ever.")
         self._refused: Identity | None = None  # who we were when a generation was
         self._form = FetchForm.GROUPS
         self._rng: random.Random = clock.rng()
@@ -223,7 +228,7 @@ class Committer:
 
     def give_up(self, partitions: Collection[TopicPartition]) -> None:
         """They are not ours any more: another may have committed them, so we do not try again."""
-        self._queue.drop(partitions, CommitFailed(REVOKED))
+        self._queue.drop(partitions)
         self._wakeup.set()
 
     # The task.
@@ -235,30 +240,54 @@ class Committer:
                 now = self._loop.time()
                 for entry in self._queue.settled(now=now):
                     self._settle(entry)
+                self._complain(now)
                 if not self._tasks.is_closed and (offsets := self._queue.take(now=now)):
                     self._tasks.spawn(partial(self._send, offsets), name="commit")
-                await self._wakeup.wait(until=self._queue.deadline)
+                await self._wakeup.wait(until=min(self._queue.deadline, self._unheard.due_at))
         finally:
             for entry in self._queue.abandon():
-                entry.ticket.settle(self._why_over(), self._user_code)
+                self._end(entry, self._why_over(entry))
+            self._complain(inf)
 
     def _settle(self, entry: Entry[Commit]) -> None:
         error = None
         if entry.left:
             missed = {partition: entry.offsets[partition] for partition in entry.left}
-            error = too_late(self._group_id, missed, entry.last)
+            may_be_done = entry.may_be_done
+            error = too_late(self._group_id, missed, entry.last, may_be_done=may_be_done)
         elif entry.errors:
             error = failure(self._group_id, entry.offsets, entry.errors)
+            error.indefinite |= entry.may_be_done
         else:
             self.acknowledged(entry.offsets)
-        entry.ticket.settle(error, self._user_code)
+        self._end(entry, error)
 
-    def _why_over(self) -> KafkaError:
+    def _end(self, entry: Entry[Commit], error: KafkaError | None) -> None:
+        is_heard = entry.ticket.settle(error, self._user_code)
+        if entry.offsets:  # an empty one only waits for those before it
+            (self._failed if error else self._done).value += 1
+        if error is not None and not is_heard:
+            self._unheard.add(error)
+
+    def _complain(self, now: float) -> None:
+        count, first = self._unheard.take(now=now)
+        if count == 1:
+            logger.warning("a commit that nobody awaits has failed: %s", first)
+        elif count:
+            logger.warning("%d commits that nobody awaits have failed; the first: %s", count, first)
+
+    def _why_over(self, entry: Entry[Commit]) -> KafkaError:
+        why: KafkaError = StateError("not committed: the consumer has ended")
         try:
             self._tasks.check()
-        except KafkaError as error:
-            return error
-        return StateError("not committed: the consumer has ended")
+        except KafkaError as cause:
+            why = cause
+        if not entry.may_be_done:
+            return why
+        error = StateError(f"{UNCLEAR} before the consumer ended")
+        error.indefinite = True
+        error.__cause__ = why
+        return error
 
     async def _send(self, offsets: Offsets) -> None:
         identity = self.identity()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer.listener import check_listener
+from kafka_aio.consumer.metrics import by_name, lags
 from kafka_aio.consumer.offset_calls import OffsetCalls
 from kafka_aio.consumer.ranges import RangeRead
 from kafka_aio.consumer.reader import Batches
@@ -25,6 +26,7 @@ from kafka_aio.types import (
     PartitionInfo,
     SubscriptionPattern,
     TopicPartition,
+    check_text,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +55,17 @@ class Consumer(OffsetCalls, Generic[K, V]):
     handed over counts as dealt with when the next record is asked for, or at the end of the block:
     then, and not before, auto-commit commits it. Leave the block by an exception, and the record in
     your hands is read again.
+
+    One that you catch inside of the block is like a `break`: the record that it cut short counts as
+    dealt with at the end of the block. Let it leave the block, or seek back to the record.
+
+        async with Consumer("orders", group_id="billing", bootstrap_servers="...") as consumer:
+            try:
+                async with asyncio.timeout(3):
+                    async for record in consumer:
+                        await slow(record)
+            except TimeoutError:
+                pass  # the block ends, and the record that was cut short is committed
     """
 
     def __init__(self, *what: str | ConsumerConfig, **options: Any) -> None:
@@ -76,6 +89,7 @@ class Consumer(OffsetCalls, Generic[K, V]):
                 )
         super().__init__(config, **options)
         self._settle()
+        self._unsubscribes = 0  # calls that have not ended
         if topics:
             self._subscription.subscribe(topics)  # type: ignore[arg-type]  # str, or it says so
 
@@ -144,7 +158,8 @@ class Consumer(OffsetCalls, Generic[K, V]):
     def subscribe(self, topics: Wanted, listener: object = None) -> None:
         """Read these topics from now on, in place of those before; the group shares them out.
 
-        The group is joined when records are first asked for.
+        The group is joined when records are first asked for. Nothing of a topic before is handed
+        over any more, though its partitions are ours until the group takes them.
 
         Args:
             topics: Names; or `re.compile(...)`, matched here against all topics of the cluster, in
@@ -154,12 +169,14 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
         Raises:
             StateError: Partitions are assigned by hand, or the topics are subscribed to in another
-                way: unsubscribe first; or the broker does not match patterns for this consumer.
+                way: unsubscribe first; or that has not ended; or the broker does not match patterns
+                for this consumer.
             TypeError, ValueError: These are no names of topics, or there are none; or the listener
                 has no method to call.
         """
         if self._tasks is not None:
             self._check()
+        self._check_settled()
         self._check_wanted(topics)
         check_listener(listener)
         self._subscription.subscribe(topics)
@@ -168,6 +185,10 @@ class Consumer(OffsetCalls, Generic[K, V]):
             self._parts.coordinator.listener = listener
             self._parts.coordinator.subscribe()
             self._parts.changed()
+
+    def _check_settled(self) -> None:
+        if self._unsubscribes:
+            raise StateError("unsubscribe() has not ended: await it, and then choose what to read")
 
     def _check_wanted(self, topics: Wanted) -> None:
         if isinstance(topics, SubscriptionPattern):
@@ -183,11 +204,13 @@ class Consumer(OffsetCalls, Generic[K, V]):
         """Read these partitions from now on, in place of those before, whatever a group does.
 
         Raises:
-            StateError: The consumer is subscribed to topics: unsubscribe first.
+            StateError: The consumer is subscribed to topics: unsubscribe first; or that has not
+                ended.
             TypeError, ValueError: These are no partitions.
         """
         if self._tasks is not None:
             self._check()
+        self._check_settled()
         wanted = [checked_partition(each) for each in partitions]
         if self._subscription.is_by_group:
             raise StateError(
@@ -213,11 +236,14 @@ class Consumer(OffsetCalls, Generic[K, V]):
         if self._tasks is not None:
             self._check()
             left = seconds(timeout, self._api_timeout)
+            self._unsubscribes += 1
             try:
                 error = await self._leave("unsubscribed", None, left)
             except asyncio.CancelledError:
                 self._want_nothing()
                 raise
+            finally:
+                self._unsubscribes -= 1
         self._want_nothing()
         if error is not None:
             raise error
@@ -242,6 +268,10 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over no records of these; what was fetched of them is kept for `resume`.
+
+        A rebalance in which all partitions are given up first (with the assignors range, roundrobin
+        and sticky) forgets it; with cooperative-sticky, or group_protocol="consumer", it lasts as
+        long as the partition stays here.
 
         Raises:
             StateError: One is not assigned to this consumer; none is paused.
@@ -364,10 +394,12 @@ class Consumer(OffsetCalls, Generic[K, V]):
 
         Raises:
             StateError: There is no group.
+            TypeError, ValueError: The reason is no text that can be sent.
         """
         self._check()
         if self._config.group_id is None:
             raise StateError("there is no group: set group_id")
+        check_text("the reason to rebalance", reason, most=None)  # it is cut
         self._parts.coordinator.enforce_rebalance(reason)
 
     async def partitions_for(
@@ -418,17 +450,20 @@ class Consumer(OffsetCalls, Generic[K, V]):
         )
 
     def metrics(self) -> dict[str, float]:
-        """What is counted, by name: of connections, requests and records."""
+        """What is counted, by name.
+
+        Since the start: `records` (one by one or in lists), `batches` (those of `batches()`),
+        `fetch_requests`, `fetched_bytes`, `commits`, `commits_failed`, `heartbeats`, `rebalances`;
+        and of all connections `requests`, `answers`, `bytes_in`, `bytes_out` and others.
+        At the moment: `assigned_partitions`, `buffered_bytes`, `connections`, `lag`; and the lag of
+        each partition where it is known, as `partition_lag{partition="0",topic="orders"}`.
+        """
         if self._tasks is None:
             return {}
-        found = {
-            family.name: float(sample.value)
-            for family in self._cluster.registry.snapshot()
-            for sample in family.samples
-            if isinstance(sample.value, int | float)
-        }
         statistics = self.statistics()
-        return found | {
+        read_committed = self._config.isolation_level == "read_committed"
+        behind = lags(self._subscription, read_committed=read_committed)
+        return by_name((*self._cluster.registry.snapshot(), behind)) | {
             "records": float(statistics.records),
             "assigned_partitions": float(statistics.assigned),
             "buffered_bytes": float(statistics.buffered_bytes),

@@ -38,6 +38,7 @@ from kafka_aio.consumer.membership.member import (
     ShareOut,
     Step,
     Tell,
+    Warn,
 )
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.consumer.user_code import UserCode
@@ -106,6 +107,8 @@ class Coordinator:
         """Who is told of partitions that come and go: any object, or None."""
         self.trouble = ""
         """Why the coordinator of the group does not answer; empty if it does."""
+        self.runs: tuple[str, float] | None = None
+        """The callback of the listener that runs, and since when."""
         self._cluster = cluster
         self._tasks = tasks
         self._membership = membership
@@ -164,7 +167,8 @@ class Coordinator:
         self.wake()
 
     def asked(self, now: float) -> None:
-        """Records are asked for."""
+        """Records are asked for; not by a callback, which would wait for itself."""
+        self.check_caller("read from")
         self._membership.asked(now=now)
         if self._membership.deadline <= now:
             self.wake()
@@ -241,6 +245,8 @@ class Coordinator:
                 self._tasks.spawn(partial(self._share_out, step), name="assignor")
             case Tell():
                 self._handover.tell(step.error)
+            case Warn():
+                logger.warning(step.text)
             case _ if self._leaves:
                 self._put_off.append(step)
             case _:
@@ -361,13 +367,14 @@ class Coordinator:
         self, method: str, partitions: Sequence[TopicPartition], *, limit: float = inf
     ) -> UserCodeError | None:
         self._caller = asyncio.current_task()
+        self.runs = method, self._loop.time()
         try:
             async with asyncio.timeout_at(None if limit == inf else limit):
                 return await self._user_code.tell(self.listener, method, partitions)
         except TimeoutError:
             return UserCodeError(f"the callback {method!r} did not end in time", partitions)
         finally:
-            self._caller = None
+            self._caller = self.runs = None
 
     def _give_up(self, partitions: Sequence[TopicPartition]) -> None:
         """Whatever is not committed of them is not tried again: another may have committed more."""
@@ -417,16 +424,14 @@ class Coordinator:
             self._follow_topics()
             self.wake()
 
-    def check_caller(self) -> None:
-        """Whether we may leave here.
+    def check_caller(self, what: str = "unsubscribe or close") -> None:
+        """Whether we may leave here, or do `what` is said.
 
         Raises:
             StateError: Not in a callback, which we would wait for.
         """
         if self._caller is not None and self._caller is asyncio.current_task():
-            raise StateError(
-                "a rebalance callback cannot unsubscribe or close its consumer: do it afterwards"
-            )
+            raise StateError(f"a rebalance callback cannot {what} its consumer: do it afterwards")
 
     async def _end_step(self, until: float) -> None:
         """Code of the user's has its time; but nobody waits for the user, who waits for us."""

@@ -24,6 +24,7 @@ from kafka_aio.errors import (
     BrokerError,
     KafkaError,
     OffsetOutOfRange,
+    SerializationError,
     UnknownServerError,
     UnsupportedVersion,
     for_code,
@@ -92,6 +93,9 @@ class Fetcher:
             replica_age=config.metadata_max_age_ms / 1000,
             error_pause=self._retry.first,
         )
+        registry = cluster.registry
+        self._requests = registry.counter("fetch_requests", "Fetch requests sent.")
+        self._bytes = registry.counter("fetched_bytes", "Bytes of the answers that had records.")
         self._sessions: dict[int, Session] = {}
         self._rests: dict[int, float] = {}  # nodes that are not asked, and until when
         self._failures: dict[int, int] = {}
@@ -200,6 +204,7 @@ class Fetcher:
             topic_id=self._cluster.metadata.topic_id,
             terms=replace(self._terms, max_bytes=fetch.max_bytes, max_wait=max_wait),
         )
+        self._requests.value += 1
         try:
             response = await self._cluster.send(
                 fetch.node,
@@ -217,7 +222,7 @@ class Fetcher:
         session.failed()
         self.fetches.failed(fetch)
         self._rest(fetch.node, error)
-        if isinstance(error, AuthenticationError | UnsupportedVersion):
+        if isinstance(error, AuthenticationError | UnsupportedVersion | SerializationError):
             self._receiver.tell(error)
 
     def _rest(self, node: int, error: KafkaError) -> None:
@@ -233,10 +238,12 @@ class Fetcher:
         if told.error is None:
             self._failures.pop(fetch.node, None)
             self._troubles.pop(fetch.node, None)
+        size = _size_of(told.partitions.values())
+        self._bytes.value += size
         heard = self.fetches.add(
             fetch,
             told.partitions,
-            size=_size_of(told.partitions.values()),
+            size=size,
             partitions=self._subscription.partitions,
             now=self._loop.time(),
         )

@@ -5,17 +5,19 @@ group may take partitions away: `stop` waits for it, and from then on nothing is
 `go_on`. So code of the user's that runs between the two sees positions that stand still, and no
 record is in the user's hands that is committed behind its back, or not.
 
-What goes wrong in the background is told here (`tell`), and raised to who reads next.
+What goes wrong is told here (`tell`), and raised to who reads next; unless it was about a position
+that is gone by then, by a seek or with its partition (B45).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
+from kafka_aio.consumer.position import OwnedPartition
 from kafka_aio.errors import KafkaError
 from kafka_aio.net.tasks import Wakeup
 from kafka_aio.types import TopicPartition
@@ -26,7 +28,19 @@ class Receiver(Protocol):
 
     def wake(self) -> None: ...
 
-    def tell(self, error: KafkaError, partition: TopicPartition | None = None) -> None: ...
+    def tell(self, error: KafkaError, partition: TopicPartition = ..., /) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Told:
+    """An error, and the partitions that it is about, each with its era; of none, if it has none."""
+
+    error: KafkaError
+    eras: dict[TopicPartition, int]
+
+    def is_like(self, other: _Told) -> bool:
+        is_same = type(self.error) is type(other.error) and str(self.error) == str(other.error)
+        return is_same and self.eras == other.eras
 
 
 class Handover:
@@ -36,10 +50,12 @@ class Handover:
         """Begin: nothing was handed over yet."""
         self.interrupt: Callable[[], None] = lambda: None
         """Called when what is at hand must not be handed over without a look first."""
+        self.partitions: Mapping[TopicPartition, OwnedPartition] = {}
+        """The assignment: where it is known whether an error is old."""
         self._stops = 0
         self._is_dealt_with = True  # all that was handed over
         self._waiting: list[asyncio.Future[None]] = []  # for that
-        self._told: deque[KafkaError] = deque()
+        self._told: list[_Told] = []
         self._wakeup = Wakeup()
 
     def __repr__(self) -> str:
@@ -69,15 +85,20 @@ class Handover:
         self._stops -= 1
         self.wake()
 
-    def tell(self, error: KafkaError, partition: TopicPartition | None = None) -> None:
+    def tell(self, error: KafkaError, *partitions: TopicPartition) -> None:
         """Raise this to who reads next; what was told already, and not raised, is not told again.
 
         Args:
             error: What is wrong.
-            partition: The one that it is about, if it is about one.
+            partitions: Those that it is about, if it is about some: it is so until all are gone,
+                or were sought elsewhere.
         """
-        if not any(type(each) is type(error) and str(each) == str(error) for each in self._told):
-            self._told.append(error)
+        owned = self.partitions
+        told = _Told(error, {name: owned[name].era for name in partitions if name in owned})
+        if partitions and not told.eras:
+            return  # they are gone
+        if not any(each.is_like(told) for each in self._told):
+            self._told.append(told)
         self.interrupt()
         self.wake()
 
@@ -104,10 +125,29 @@ class Handover:
         """Records were handed over."""
         self._is_dealt_with = False
 
+    @property
+    def has_told(self) -> bool:
+        """Whether there is something to raise."""
+        return bool(self._told) and self._first_told() is not None
+
     def raise_told(self) -> None:
-        """Raise what was told first, if anything was."""
-        if self._told:
-            raise self._told.popleft()
+        """Raise what was told first, and still is so."""
+        if self._told and (told := self._first_told()) is not None:
+            self._told.remove(told)
+            raise told.error
+
+    def _first_told(self) -> _Told | None:
+        """What is about partitions that are held waits: they go, or are released."""
+        self._told = [each for each in self._told if not each.eras or self._of_now(each)]
+        for each in self._told:
+            if not each.eras or not all(owned.is_held for owned in self._of_now(each)):
+                return each
+        return None
+
+    def _of_now(self, told: _Told) -> list[OwnedPartition]:
+        """Those of its partitions of which it still is so."""
+        found = ((self.partitions.get(name), era) for name, era in told.eras.items())
+        return [owned for owned, era in found if owned is not None and owned.era == era]
 
     def forget_told(self) -> None:
         """What was told is about something that is no more: the subscription is another."""

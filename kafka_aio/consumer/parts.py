@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from functools import partial
+from math import inf
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.config import ConsumerConfig
@@ -41,6 +42,8 @@ class Parts:
         self.subscription = subscription
         self.tasks = tasks
         self._group_id = config.group_id
+        self._max_poll_interval_ms = config.max_poll_interval_ms
+        self._patience = min(config.default_api_timeout_ms, config.max_poll_interval_ms) / 1000
         self._is_asked = False
         self.handover = Handover()
         self.user_code = UserCode(
@@ -86,11 +89,12 @@ class Parts:
             self.committer = Committer(
                 self.cluster, tasks, config.group_id, config, user_code=self.user_code
             )
+        self.membership = _member(config, self.cluster, retry)
         self.coordinator = Coordinator(
             self.cluster,
             tasks,
             subscription,
-            _member(config, self.cluster, retry),
+            self.membership,
             config,
             committer=self.committer,
             handover=self.handover,
@@ -104,11 +108,22 @@ class Parts:
             subscription,
             self.cluster.metadata,
             others=self._of_tasks,
+            logged=self._of_member,
             waits_for=self._waits_for,
             is_asked=self._was_asked,
             tell=self.handover.tell,
         )
         self._join()
+        self._register()
+
+    def _register(self) -> None:
+        """What is counted elsewhere already is read when somebody looks."""
+        registry, tally, reader = self.cluster.registry, self.membership.tally, self.reader
+        registry.counter("batches", "Batches handed over.", read=lambda: reader.batches)
+        registry.counter("heartbeats", "Heartbeats sent.", read=lambda: tally.heartbeats)
+        registry.counter(
+            "rebalances", "Assignments of the group carried out.", read=lambda: tally.rebalances
+        )
 
     def _join(self) -> None:
         """Say who is told of what."""
@@ -144,7 +159,22 @@ class Parts:
     def _of_tasks(self) -> list[str]:
         """What the tasks have trouble with."""
         group = self.coordinator.trouble if self.subscription.is_by_group else ""
-        return [*self.fetcher.troubles, group]
+        return [*self.fetcher.troubles, group, self._of_callback()]
+
+    def _of_callback(self) -> str:
+        """Nothing is handed over while one runs, whether somebody asks or not."""
+        method, since = self.coordinator.runs or ("", inf)
+        lasts = self.loop.time() - since
+        if lasts <= self._patience:
+            return ""
+        return f"the callback {method!r} has not ended in {lasts:.0f} s"
+
+    def _of_member(self) -> list[str]:
+        """What the membership has said once."""
+        if not self.membership.is_overdue:
+            return []
+        limit = f"max_poll_interval_ms={self._max_poll_interval_ms}"
+        return [f"group {self._group_id!r}: out of it, as nobody asked for records within {limit}"]
 
     def _waits_for(self) -> str:
         if self._group_id is None or self.coordinator.identity() is not None:

@@ -267,7 +267,7 @@ class Positioner:
             waiter for name, waiter in self._waiting if name in partitions and not waiter.done()
         ]
         if not told:
-            self._handover.tell(error)
+            self._handover.tell(error, *partitions)
         for waiter in told:
             waiter.set_exception(error)
         self._urgent.difference_update(partitions)

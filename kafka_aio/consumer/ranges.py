@@ -1,7 +1,8 @@
 """Ranges of offsets, read without a group: each ends exactly where it should.
 
 Ranges of different partitions that are read at the same time share their fetches: they are in one
-lane. A second range of a partition goes to another lane, which has fetches of its own.
+lane. A second range of a partition goes to another lane, which has fetches of its own. A lane that
+nobody has used for a while ends, with its fetch sessions and its connections; the first one stays.
 
 When memory is short, ranges that nobody asks at the moment give back what they have at hand, and
 nothing is fetched for them until they are asked: so they do not stall others.
@@ -12,7 +13,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from itertools import count
+from math import inf
+from typing import Final
 from weakref import WeakValueDictionary
+
+import anyio
 
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer.buffer import Chunk
@@ -36,22 +42,46 @@ from kafka_aio.net.tasks import Running, Tasks, Wakeup
 from kafka_aio.records.batch import FetchedBatch
 from kafka_aio.types import TopicPartition
 
+LINGER: Final = 5.0
+"""So many seconds a lane without ranges is kept for those that follow."""
+
+
+class NotInLog(OffsetOutOfRange):
+    """The log does not have all of a range. It is we who say so, not the broker."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
 
 class Lane:
     """Ranges of different partitions, and what fetches for them."""
 
     def __init__(
-        self, cluster: Cluster, tasks: Tasks, config: ConsumerConfig, *, number: int
+        self,
+        cluster: Cluster,
+        tasks: Tasks,
+        config: ConsumerConfig,
+        *,
+        number: int,
+        drop: Callable[[Lane], None] | None,
     ) -> None:
+        """Make one; its task begins with its first range.
+
+        Args:
+            cluster: Where to fetch from.
+            tasks: Those of the client.
+            config: That of the consumer.
+            number: Which of its lanes.
+            drop: Is called when it is about to end; None if it stays.
+        """
         self.subscription = Subscription(policy=None)
+        self._channel = Channel("fetch", f"ranges {number}")
         self.fetcher = Fetcher(
-            cluster,
-            tasks,
-            self.subscription,
-            self,
-            config,
-            channel=Channel("fetch", f"ranges {number}"),
+            cluster, tasks, self.subscription, self, config, channel=self._channel
         )
+        self._cluster = cluster
+        self._drop = drop
+        self._used = Wakeup()
         self._tasks = tasks
         self._number = number
         self._running: Running | None = None
@@ -70,7 +100,9 @@ class Lane:
         self.subscription[partition].stop = end
         if self._running is None:
             name = f"fetcher of ranges {self._number}"
-            self._running = self._tasks.spawn(self.fetcher.run, name=name)
+            run = self.fetcher.run if self._drop is None else self._run
+            self._running = self._tasks.spawn(run, name=name)
+        self._used.set()
         self.fetcher.wake()
 
     def end(self, partition: TopicPartition) -> None:
@@ -81,7 +113,29 @@ class Lane:
         self._readers.pop(partition, None)
         self._errors.pop(partition, None)
         self.subscription.assign(self._wakeups)
+        self._used.set()
         self.fetcher.wake()
+
+    async def _run(self) -> None:
+        """The task: until nobody has used it for a while."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self.fetcher.run)
+                await self._wait_unused()
+                if self._drop is not None:
+                    self._drop(self)  # in this very step: no range is to begin here
+                group.cancel_scope.cancel()
+        finally:
+            self.wake()  # a failure of the fetcher's is known only now
+        self._cluster.close_channel(self._channel)
+
+    async def _wait_unused(self) -> None:
+        """A fetch that is out may bring a fetch session, which has to be ended: wait for it too."""
+        loop = asyncio.get_running_loop()
+        while True:
+            until = inf if self._wakeups else loop.time() + LINGER
+            if not await self._used.wait(until=until) and not self.fetcher.fetches.out:
+                return
 
     def take(self, partition: TopicPartition) -> Chunk | None:
         """The next chunk of a partition.
@@ -153,6 +207,7 @@ class Ranges:
         self._tasks = tasks
         self._make_lane: Callable[..., Lane] = partial(Lane, cluster, tasks, config)
         self._lanes: list[Lane] = []
+        self._numbers = count()  # a connection may still be closing: no number comes twice
         self._loop = asyncio.get_running_loop()
         self._timeout = config.default_api_timeout_ms / 1000
         self.decoding = decoding
@@ -170,7 +225,8 @@ class Ranges:
         for lane in self._lanes:
             if partition not in lane.subscription:
                 return lane
-        self._lanes.append(self._make_lane(number=len(self._lanes)))
+        drop = self._lanes.remove if self._lanes else None
+        self._lanes.append(self._make_lane(number=next(self._numbers), drop=drop))
         return self._lanes[-1]
 
     async def check(self, partition: TopicPartition, begin: int, end: int) -> None:
@@ -190,11 +246,12 @@ class Ranges:
             assert at is not None
             bounds.append(at.offset)
         first, after = bounds
+        where = f"{partition} from {begin} to {end}"
         if begin < first:
-            raise OffsetOutOfRange(f"the log begins at {first}", where=f"{partition} from {begin}")
+            raise NotInLog(f"the log begins at {first}", where=where)
         if end > after:
             kind = "what is committed of the log" if self.decoding.read_committed else "the log"
-            raise OffsetOutOfRange(f"{kind} ends at {after}", where=f"{partition} to {end}")
+            raise NotInLog(f"{kind} ends at {after}", where=where)
 
     def deadline(self) -> float:
         return self._loop.time() + self._timeout
@@ -220,7 +277,7 @@ class RangeRead:
         self._batch: FetchedBatch | None = None  # made ready, and not handed over
         self._inflating = Inflating()
         self.is_reading = False
-        self._is_over = begin >= end
+        self._is_over = False
 
     def __repr__(self) -> str:
         state = "read" if self._is_over else f"at {self._position}"
@@ -287,8 +344,10 @@ class RangeRead:
 
     async def _begin(self) -> Lane | None:
         await self._ranges.check(self._partition, self._position, self._end)
+        if self._position == self._end:
+            self._close()
         if self._is_over:
-            return None  # it was closed meanwhile
+            return None  # there is nothing to read, or it was closed meanwhile
         lane = self._lane = self._ranges.lane_for(self._partition)
         lane.begin(self, self._partition, self._position, self._end)
         return lane
@@ -315,7 +374,12 @@ class RangeRead:
         return None
 
     def _open(self, lane: Lane) -> bool:
-        self._chunk = lane.take(self._partition)
+        try:
+            self._chunk = lane.take(self._partition)
+        except OffsetOutOfRange:
+            where = f"{self._partition} from {self._position} to {self._end}"
+            text = f"offset {self._position} is not in the log any more"
+            raise NotInLog(text, where=where) from None
         if self._chunk is None:
             return False
         self._pieces = Pieces(self._chunk, self._ranges.decoding, stop=self._end)

@@ -7,7 +7,8 @@ no await between taking and returning, so a call that is cancelled has taken not
 
 `async for` takes decoded records from the cursor without coming here. So whoever wants to know the
 position calls `tell` first; and whatever makes the records at hand doubtful (a seek, a pause, a
-rebalance) interrupts the cursor, so that the next request comes here and has a look.
+rebalance) interrupts the cursor, so that the next request comes here and has a look. Where there
+are interceptors, each request comes here.
 
 A partition whose next record cannot be read is stuck: the user is told once, and it rests until it
 is sought elsewhere. The others go on.
@@ -95,8 +96,12 @@ class Reader:
         _keep_memory()
         self.is_asking = False
         """Whether somebody waits for records."""
-        self.cursor = Cursor(self._next)
+        self.batches = 0
+        """How many batches were handed over: their records are not counted."""
+        self._turn_ends_at = -inf
+        self.cursor = Cursor(self._next_seen if user_code.intercepts else self._next)
         handover.interrupt = self.cursor.interrupt
+        handover.partitions = subscription.partitions
 
     def __repr__(self) -> str:
         return f"<Reader: {self.cursor!r} of {self._opened and self._opened.chunk.partition}>"
@@ -116,9 +121,38 @@ class Reader:
         """Records of one or more partitions, so many at most; none if there are none in time."""
         with self._asking():
             await asyncio.sleep(0)
-            if not await self._wait_loaded(until=until):
-                return {}
-            return self._take(most)
+            while await self._wait_loaded(until=until):
+                taken = self._take(most)
+                if self._user_code.intercepts:
+                    taken = self._seen(taken)
+                if taken or self._loop.time() >= until:
+                    return taken
+                await asyncio.sleep(0)
+            return {}
+
+    async def _next_seen(self) -> Any:
+        """The next record that interceptors leave: they see one at a time.
+
+        So they see none that a seek or a pause keeps from being handed over.
+        """
+        with self._asking():
+            while True:
+                if not self.cursor.left or self._loop.time() >= self._turn_ends_at:
+                    await asyncio.sleep(0)
+                    self._turn_ends_at = self._loop.time() + TURN
+                await self._wait_loaded(until=inf)
+                for records in self._seen(self._take(1)).values():
+                    return records[0]
+
+    def _seen(self, taken: dict[TopicPartition, list[Any]]) -> dict[TopicPartition, list[Any]]:
+        """What interceptors make of what is about to be handed over."""
+        self.cursor.interrupt()  # they have not seen the rest
+        made = {name: self._user_code.intercepted(records) for name, records in taken.items()}
+        left = {name: records for name, records in made.items() if records}
+        if not left:  # so none is with the user
+            self._subscription.ask()
+            self._handover.ask()
+        return left
 
     def _take(self, most: int) -> dict[TopicPartition, list[Any]]:
         taken: dict[TopicPartition, list[Any]] = {}
@@ -130,23 +164,20 @@ class Reader:
             taken[name] = taken[name] + records if name in taken else records
             most -= len(records)
             self._moved(records[-1])
-            if most <= 0 or self._loop.time() >= enough_at:
-                return taken
-            try:
-                if not self._load_nowait():
-                    return taken
-            except KafkaError as error:
-                self._handover.tell(error)  # after what is good
-                return taken
+            if most <= 0 or self._loop.time() >= enough_at or not self._load_nowait():
+                return taken  # what is wrong is told after what is good
 
     async def next_batch(self, *, until: float = inf) -> FetchedBatch | None:
         """The next batches of a partition as they were fetched; None if there are none in time."""
         with self._asking():
             await asyncio.sleep(0)
-            while (batch := self._batch_nowait()) is None:
+            while True:
+                self._handover.raise_told()
+                if (batch := self._batch_nowait()) is not None:
+                    return batch
+                self._handover.raise_told()  # what was found just now
                 if not await self._wait(until=until):
                     return None
-            return batch
 
     # How far we are.
 
@@ -191,10 +222,10 @@ class Reader:
                 " through a queue, or use a consumer for each task"
             )
         self._tasks.check()
+        self._asked()  # whoever is refused has not asked
         self.tell()
         self._subscription.ask()
         self._handover.ask()
-        self._asked()
         self.cursor.interrupt()  # whoever else asks comes here, and is refused
         self.is_asking = True
         try:
@@ -205,8 +236,10 @@ class Reader:
     async def _wait_loaded(self, *, until: float) -> bool:
         """Wait until the cursor has records; False if there are none in time."""
         while True:
+            self._handover.raise_told()
             if self._load_nowait():
                 return True
+            self._handover.raise_told()  # what was found just now
             if not await self._wait(until=until):
                 return False
 
@@ -226,8 +259,7 @@ class Reader:
 
     def _current(self, kind: type[RecordReader] | type[Pieces]) -> _Opened | None:
         """The chunk at hand, if it still is what comes next; or the next one; None if none is."""
-        self._handover.raise_told()
-        if self._handover.is_stopped:
+        if self._handover.is_stopped or self._handover.has_told:
             return None
         opened = self._opened
         if opened is not None:
@@ -274,14 +306,14 @@ class Reader:
             self._fetcher.wake()
             return
         topic, number = opened.chunk.partition
-        raise self._stuck(
+        self._stuck(
             opened,
             CorruptRecord(
                 "the broker sends no whole batch", topic=topic, partition=number, offset=end.offset
             ),
         )
 
-    def _stuck(self, opened: _Opened, error: KafkaError) -> KafkaError:
+    def _stuck(self, opened: _Opened, error: KafkaError) -> None:
         """What comes next cannot be read: the partition rests until it is sought elsewhere."""
         chunk = opened.chunk
         owned = self._subscription.find(chunk.partition, chunk.era)
@@ -292,7 +324,7 @@ class Reader:
         self._opened = None
         self._buffer.release(chunk)
         self._fetcher.wake()
-        return error
+        self._handover.tell(error, chunk.partition)
 
     # Records.
 
@@ -305,8 +337,8 @@ class Reader:
                 self.cursor.resume()
                 return True
             if opened.error is not None:
-                raise self._stuck(opened, opened.error)
-            if walk.is_done:
+                self._stuck(opened, opened.error)
+            elif walk.is_done:
                 self._finish(opened, Position(walk.next_offset, self._epoch_of(opened)))
             elif not self._is_inflated(opened, walk):
                 return False
@@ -319,9 +351,10 @@ class Reader:
         try:
             records: list[Any] = walk.read(self._at_once, max_inflate=MOST_TO_INFLATE)
         except CorruptRecord as error:
-            raise self._stuck(opened, error) from None
-        if records and self._user_code.reads:
-            records, opened.error = self._user_code.read(records)
+            self._stuck(opened, error)
+            return
+        if records and self._user_code.deserializes:
+            records, opened.error = self._user_code.deserialized(records)
         took = self._loop.time() - began_at
         if took > TURN:
             self._at_once = max(self._at_once // 2, FEWEST)
@@ -344,7 +377,8 @@ class Reader:
             try:
                 opened.batch = opened.batch or walk.next()
             except CorruptRecord as error:
-                raise self._stuck(opened, error) from None
+                self._stuck(opened, error)
+                return None
             if opened.batch is None:
                 self._finish(opened, Position(walk.position, walk.epoch))
                 continue
@@ -353,17 +387,22 @@ class Reader:
             batch, opened.batch = opened.batch, None
             self._advance(opened, Position(walk.position, walk.epoch))
             self._handover.gave()
+            self.batches += 1
             return batch
         return None
 
     # Inflating.
 
     def _is_inflated(self, opened: _Opened, walk: RecordReader) -> bool:
-        """Whether the next batch can be read on the loop; otherwise a thread is at work on it."""
+        """Whether the next batch can be read on the loop.
+
+        Otherwise a thread is at work on it, or it never can be.
+        """
         try:
             return opened.inflating.is_done(walk)
         except KafkaError as error:
-            raise self._stuck(opened, error) from None
+            self._stuck(opened, error)
+            return False
 
 
 def _keep_memory() -> None:

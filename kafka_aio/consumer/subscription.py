@@ -29,7 +29,7 @@ from kafka_aio.consumer.position import (
 from kafka_aio.errors import StateError
 from kafka_aio.metadata import Leader
 from kafka_aio.metadata.topic import check_name
-from kafka_aio.types import OffsetAndMetadata, SubscriptionPattern, TopicPartition
+from kafka_aio.types import OffsetAndMetadata, SubscriptionPattern, TopicPartition, check_number
 
 
 class Mode(Enum):
@@ -74,6 +74,7 @@ class Subscription:
         self.epoch = 0
         """Grows whenever partitions come or go."""
         self._owned: dict[TopicPartition, OwnedPartition] = {}
+        self._called: set[TopicPartition] = set()  # those with a callback that has not ended
         self._moves = Moves()
 
     def __repr__(self) -> str:
@@ -91,7 +92,8 @@ class Subscription:
     def subscribe(self, wanted: Wanted) -> None:
         """Want these topics from now on, in place of those before; an empty list: `unsubscribe`.
 
-        The partitions owned stay until the group takes them.
+        The partitions owned stay until the group takes them. Those of a topic that is not wanted
+        any more are held meanwhile.
 
         Raises:
             StateError: The consumer is in another mode.
@@ -100,6 +102,8 @@ class Subscription:
         if isinstance(wanted, re.Pattern):
             if not isinstance(wanted.pattern, str):
                 raise TypeError("a pattern of topic names is made of a str, not of bytes")
+            if not wanted.pattern:
+                raise ValueError("an empty pattern matches no topic: re.compile('.*') matches all")
             self._enter(Mode.PATTERN)
             self.pattern = wanted
             self.topics = frozenset(filter(self.wants_topic, self.topics))
@@ -113,6 +117,7 @@ class Subscription:
                 return
             self._enter(Mode.TOPICS)
             self.topics = topics
+        self._hold()
 
     def match(self, topics: Iterable[str]) -> bool:
         """Take the topics of the cluster that the pattern matches; whether they are other ones.
@@ -179,19 +184,20 @@ class Subscription:
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """The callback about them has ended, well or not: records may be handed over."""
-        for each in self._present(partitions):
-            each.is_held = False
+        self._called.difference_update(partitions)
+        self._hold()
 
     def revoking(self, partitions: Iterable[TopicPartition]) -> None:
         """They are about to be revoked: hold them, so that what is committed stays true."""
-        for each in self._present(partitions):
-            each.is_held = True
+        self._called.update(each.partition for each in self._present(partitions))
+        self._hold()
 
     def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """They are owned no more: nothing is kept of them."""
         gone = [self._owned.pop(each) for each in set(partitions) if each in self._owned]
         for each in gone:
             self._moves.discard(each)
+            self._called.discard(each.partition)
         self.epoch += bool(gone)
 
     def lost(self) -> tuple[TopicPartition, ...]:
@@ -205,9 +211,17 @@ class Subscription:
         added = tuple(each for each in wanted if each not in self._owned)
         self.revoked(removed)
         for each in added:
-            self._owned[each] = OwnedPartition(each, self._moves, is_held=held)
+            self._owned[each] = OwnedPartition(each, self._moves)
+        self._called.update(added if held else ())
+        self._hold()
         self.epoch += bool(added)
         return Change(added, removed)
+
+    def _hold(self) -> None:
+        """Hold what waits for a callback, and what the group has given and nobody wants."""
+        for name, each in self._owned.items():
+            is_wanted = not self.is_by_group or self.wants_topic(name.topic)
+            each.is_held = name in self._called or not is_wanted
 
     # Where we are
 
@@ -304,10 +318,7 @@ class Subscription:
             position = Position(to.offset, epoch)
         else:
             position = Position(to)
-        if isinstance(position.offset, bool) or not isinstance(position.offset, int):
-            raise TypeError(f"{partition}: an offset to seek is an int, not {position.offset!r}")
-        if position.offset < 0:
-            raise ValueError(f"{partition}: an offset to seek is 0 or more, not {position.offset}")
+        check_number(f"{partition}: an offset to seek", position.offset, bits=64)
         self[partition].seek(position)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
@@ -405,6 +416,9 @@ def checked_partition(partition: object) -> TopicPartition:
         raise TypeError(f"a partition is a TopicPartition(topic, number), not {partition!r:.60}")
     name, number = partition
     check_name(name)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-        raise ValueError(f"the number of a partition is 0 or more, not {number!r:.60}")
+    is_number = isinstance(number, int) and not isinstance(number, bool)
+    if not is_number or not 0 <= number < 2**31:
+        raise ValueError(
+            f"{name}: the number of a partition is 0 or more and below 2**31, not {number!r:.60}"
+        )
     return TopicPartition(name, number)

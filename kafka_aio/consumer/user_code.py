@@ -15,6 +15,7 @@ from kafka_aio.consumer.commits import Offsets
 from kafka_aio.consumer.record import ConsumerRecord
 from kafka_aio.errors import DeserializationError, KafkaError, UserCodeError
 from kafka_aio.net.tasks import Tasks
+from kafka_aio.records.codec import Record
 from kafka_aio.serialization import Deserializer
 from kafka_aio.types import TopicPartition
 
@@ -46,37 +47,41 @@ class UserCode:
     # Records.
 
     @property
-    def reads(self) -> bool:
-        """Whether there is any that records have to go through."""
-        return self._deserializes or bool(self._on_consume)
-
-    def read(self, records: list[Any]) -> tuple[list[Any], DeserializationError | None]:
-        """The records as deserializers and interceptors want them; an error for the next one.
-
-        The first that cannot be deserialized ends the list. An interceptor that raises is passed
-        over, as in Java; so is one that gives something else, or is `async`.
-        """
-        error = None
-        if self._deserializes:
-            records, error = self._deserialized(records)
-        if records:
-            for on_consume in self._on_consume:
-                changed = _call(on_consume, records)
-                if _are_records(changed):
-                    records = changed
-                elif changed is not None:
-                    if isawaitable(changed):
-                        _discard(changed)
-                    logger.error("%s gave no list of records: passed over", _name(on_consume))
-        return records, error
-
-    @property
-    def _deserializes(self) -> bool:
+    def deserializes(self) -> bool:
+        """Whether records have to be deserialized."""
         return self._key_deserializer is not None or self._value_deserializer is not None
 
-    def _deserialized(
+    @property
+    def intercepts(self) -> bool:
+        """Whether somebody wants to see records before they are handed over."""
+        return bool(self._on_consume)
+
+    def intercepted(self, records: list[Any]) -> list[Any]:
+        """What interceptors make of the records that are about to be handed over.
+
+        They may change some and leave some out, but add none: the user has asked for so many. One
+        that raises is passed over, as in Java; so is one that gives something else, or is `async`.
+        """
+        most = len(records)
+        for on_consume in self._on_consume:
+            changed = _call(on_consume, records)
+            if changed is None:
+                continue
+            if wrong := _why_not(changed, most):
+                if isawaitable(changed):
+                    _discard(changed)
+                logger.error("%s gave %s: passed over", _name(on_consume), wrong)
+            else:
+                records = changed
+        return records
+
+    def deserialized(
         self, records: list[Any]
     ) -> tuple[list[ConsumerRecord[Any, Any]], DeserializationError | None]:
+        """The records with keys and values of the user's; an error for the one after them.
+
+        The first that cannot be deserialized ends the list.
+        """
         key, value = self._key_deserializer, self._value_deserializer
         made = []
         for record in records:
@@ -203,9 +208,13 @@ def _call(function: Callable[..., Any], *arguments: object) -> Any:
         return None
 
 
-def _are_records(changed: Any) -> bool:
-    """Whether an interceptor has given what can be handed over."""
-    return isinstance(changed, list) and all(hasattr(each, "offset") for each in changed)
+def _why_not(changed: Any, most: int) -> str:
+    """What is wrong with that which an interceptor has given, if it cannot be handed over."""
+    if not isinstance(changed, list):
+        return "no list of records"
+    if not all(isinstance(each, Record | ConsumerRecord) for each in changed):
+        return "no list of records"
+    return "more records than it was given" if len(changed) > most else ""
 
 
 def _name(function: object) -> str:
@@ -242,8 +251,9 @@ def _deserialized(
     try:
         return deserializer(data)
     except Exception as error:
+        # Not its text, which may hold the record: the cause has it.
         raise DeserializationError(
-            str(error) or type(error).__name__,
+            type(error).__name__,
             topic=record.topic,
             partition=record.partition,
             offset=record.offset,

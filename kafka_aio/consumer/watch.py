@@ -27,12 +27,13 @@ logger = logging.getLogger(__name__)
 class Watch:
     """Knows what keeps records away."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only
         self,
         subscription: Subscription,
         metadata: Metadata,
         *,
         others: Callable[[], Iterable[str]] = tuple,
+        logged: Callable[[], Iterable[str]] = tuple,
         waits_for: Callable[[], str] = str,
         is_asked: Callable[[], bool] = lambda: True,
         tell: Callable[[KafkaError], None] = lambda _: None,
@@ -43,6 +44,7 @@ class Watch:
             subscription: What is to be read.
             metadata: The cluster.
             others: The troubles of the tasks: nodes that do not answer, for one.
+            logged: Those that are in the log already, and are not said again.
             waits_for: What is missing that may take a while, in words; empty if nothing is.
             is_asked: Whether somebody wants records, or has since the last look: only then it is
                 waited for.
@@ -51,6 +53,7 @@ class Watch:
         self._subscription = subscription
         self._metadata = metadata
         self._others = others
+        self._logged = logged
         self._waits_for = waits_for
         self._is_asked = is_asked
         self._tell = tell
@@ -65,17 +68,17 @@ class Watch:
 
     def trouble(self) -> str:
         """Why records may not come; empty if there is no reason to think so."""
-        found = (
+        return _named(chain(self._logged(), self._unsaid()))
+
+    def _unsaid(self) -> Iterator[str]:
+        """What the log does not have by itself."""
+        return chain(
             self._of_cluster(),
             self._of_topics(),
             self._of_partitions(),
             self._others(),
             [self._long_wait()],
         )
-        reasons = [reason for reason in dict.fromkeys(chain.from_iterable(found)) if reason]
-        more = len(reasons) - MOST_NAMED
-        named = reasons[:MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
-        return "; ".join(named)
 
     def _of_cluster(self) -> Iterator[str]:
         """Who is back at the bootstrap servers has lost all brokers."""
@@ -127,7 +130,7 @@ class Watch:
     def _look(self, now: float) -> None:
         self._look_for_refusals()
         self._look_for_waits(now)
-        reason = self.trouble()
+        reason = _named(self._unsaid())
         if not reason:
             self._since = None
             self._complaint.settled()
@@ -151,3 +154,10 @@ class Watch:
             self._waits_since = now
         since = now if self._waits_since is None else self._waits_since
         self._waits_long = now - since >= PATIENCE
+
+
+def _named(reasons: Iterable[str]) -> str:
+    """The first ones, each once."""
+    found = [reason for reason in dict.fromkeys(reasons) if reason]
+    more = len(found) - MOST_NAMED
+    return "; ".join(found[:MOST_NAMED] + ([f"and {more} more"] if more > 0 else []))

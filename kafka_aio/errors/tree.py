@@ -80,7 +80,7 @@ class BufferFull(KafkaError):
 
 
 class SerializationError(KafkaError, ValueError):
-    """A key or value could not be turned into bytes, or bytes into one."""
+    """A key, value or field of a request could not be turned into bytes, or bytes into one."""
 
 
 class DeserializationError(SerializationError):
@@ -137,6 +137,9 @@ class UserCodeError(KafkaError):
 
 class CommitFailed(KafkaError):
     """Offsets were not committed, as the group does not take them from this member.
+
+    Or it is not known whether they were, where the partition was given up before the answer came:
+    then it is `indefinite`.
 
     Attributes:
         offsets: What was to be committed where, and was not.

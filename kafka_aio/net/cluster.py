@@ -107,12 +107,13 @@ class Cluster:
         traffic = Traffic()
         self._tokens = Tokens(config, rng=rng) if _needs_tokens(config) else None
         self._dialer = Dialer(config, limits, traffic, tokens=self._tokens, rng=rng)
+        idle_ms = config.connections_max_idle_ms
         self._links = Links(
             tasks,
             self._dialer,
             self.metadata,
             self._nodes,
-            max_idle=_max_idle(config),
+            max_idle=inf if idle_ms < 0 else idle_ms / 1000,
             rng=rng,
         )
         self._refresher = Refresher(
@@ -274,6 +275,10 @@ class Cluster:
         """What is known of the cluster has proved wrong: look again soon."""
         self.metadata.request_refresh()
         self._refresher.wake()
+
+    def close_channel(self, channel: Channel) -> None:
+        """Close the connections of a channel that nobody uses any more."""
+        self._links.close_channel(channel)
 
     def when_updated(self, callback: Callable[[], None]) -> None:
         """Have it called whenever something is learnt of the cluster: leaders may be others."""
@@ -463,11 +468,6 @@ def _rebootstrap_after(config: ClientConfig) -> float:
     if config.metadata_recovery_strategy == "none":
         return inf
     return config.metadata_recovery_rebootstrap_trigger_ms / 1000
-
-
-def _max_idle(config: ClientConfig) -> float:
-    idle_ms = config.connections_max_idle_ms
-    return inf if idle_ms < 0 else idle_ms / 1000
 
 
 def _needs_tokens(config: ClientConfig) -> bool:

@@ -156,6 +156,7 @@ class Connection(asyncio.BufferedProtocol):
 
         Raises:
             UnsupportedVersion: There is no version in common, or it has no place for a value.
+            SerializationError: A value does not fit its type: it was not sent.
             KafkaTimeoutError: The time is over; `indefinite` if it was sent before.
             KafkaConnectionError: The connection is lost; `indefinite` if it was sent before.
             ProtocolError: The answer makes no sense; the connection is closed.
@@ -170,7 +171,8 @@ class Connection(asyncio.BufferedProtocol):
         """Send what the broker does not answer: a Produce with acks=0.
 
         Raises:
-            UnsupportedVersion, KafkaTimeoutError, KafkaConnectionError: As `send`.
+            UnsupportedVersion, SerializationError: As `send`.
+            KafkaTimeoutError, KafkaConnectionError: As `send`.
         """
         version = self.version_of(type(request), at_most=at_most)
         await self._wait_turn(request, deadline)
@@ -207,7 +209,7 @@ class Connection(asyncio.BufferedProtocol):
 
         Raises:
             KafkaConnectionError: It cannot be sent now.
-            UnsupportedVersion: As `send`.
+            UnsupportedVersion, SerializationError: As `send`.
         """
         version = self.version_of(type(request), at_most=at_most)
         if not self._turns.are_free:
@@ -222,6 +224,7 @@ class Connection(asyncio.BufferedProtocol):
 
         Raises:
             KafkaTimeoutError, KafkaConnectionError, ProtocolError: As `send`.
+            SerializationError: As `send`.
         """
         return cast(R, self.decoded(await self.raw_exchange(request, version, deadline=deadline)))
 

@@ -165,6 +165,12 @@ class Links:
             if self.metadata.node(node) is None or self._has_moved(node, connection):
                 connection.close()
 
+    def close_channel(self, channel: Channel) -> None:
+        """Close the connections of a channel that nobody uses any more."""
+        for (_, each), link in self._links.items():
+            if each == channel and link.connection is not None:
+                link.connection.close()
+
     def _has_moved(self, node: int, connection: Connection) -> bool:
         known = self.metadata.node(node)
         return known is not None and (known.host, known.port) != (connection.host, connection.port)

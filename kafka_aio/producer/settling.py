@@ -29,6 +29,7 @@ from kafka_aio.errors import (
     ProtocolError,
     RecordListTooLarge,
     RequestTimedOut,
+    SerializationError,
     TransactionalIdAuthorizationFailed,
     UnsupportedVersion,
     for_code,
@@ -195,7 +196,7 @@ class Settling:
     def lost(self, batches: Sequence[Batch], error: KafkaError) -> None:
         """The request as a whole came to nothing."""
         for batch in batches:
-            if isinstance(error, AuthenticationError | UnsupportedVersion):
+            if isinstance(error, AuthenticationError | UnsupportedVersion | SerializationError):
                 self.fail(batch, error)
             elif error.indefinite or isinstance(error, ProtocolError):
                 self._unknown(batch, error)

@@ -22,7 +22,7 @@ from collections import deque
 from math import inf
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from kafka_aio.errors import CorrelationIdError, ProtocolError
+from kafka_aio.errors import CorrelationIdError, ProtocolError, SerializationError
 from kafka_aio.protocol import frame as frames
 from kafka_aio.protocol.schema import Buffer, Request, schema_of
 
@@ -131,7 +131,7 @@ class Wire(Generic[T]):
 
         Raises:
             UnsupportedVersion: That version has no place for a value.
-            ValueError: A value does not fit its type.
+            SerializationError: A value does not fit its type. The wire is as before.
         """
         buffers = self.post(request, version)
         self._in_flight.append(
@@ -144,12 +144,15 @@ class Wire(Generic[T]):
 
         Raises:
             UnsupportedVersion: That version has no place for a value.
-            ValueError: A value does not fit its type.
+            SerializationError: A value does not fit its type. The wire is as before.
         """
         following = self._correlation_id + 1 if self._correlation_id < _LAST_CORRELATION_ID else 0
-        buffers = frames.encode_request(
-            request, version, correlation_id=following, client_id=self._client_id
-        )
+        try:
+            buffers = frames.encode_request(
+                request, version, correlation_id=following, client_id=self._client_id
+            )
+        except ValueError as error:
+            raise SerializationError(f"not sent: {error}") from None
         self._correlation_id = following
         return buffers
 

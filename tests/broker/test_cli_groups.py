@@ -164,7 +164,7 @@ def test_members_are_removed_and_the_group_is_deleted(shell: Shell, world: World
     world.join(group, "i-1")
 
     removed = shell("remove-members", group, "--instance-id", "i-1", "--reason", "tests")
-    again = shell("remove-members", group, "--all")
+    again = shell("remove-members", group, "--all", "--yes")
     world.commit(group, 3, 1)
     forgotten = shell("delete-offsets", group, "--topic", world.topic, "--yes")
     nothing = shell("delete-offsets", group, "--topic", world.topic, "--yes")

@@ -12,11 +12,13 @@ from kafka_aio.errors import (
     CorrelationIdError,
     KafkaConnectionError,
     ProtocolError,
+    SerializationError,
     UnsupportedVersion,
 )
 from kafka_aio.net.connection import Connection, address_text
 from kafka_aio.net.limits import Limits, Traffic
 from kafka_aio.protocol.messages.metadata import MetadataRequest
+from kafka_aio.protocol.messages.produce import ProduceRequest
 from kafka_aio.protocol.versions import BrokerVersions
 from tests.net.exchanges import (
     FETCH,
@@ -81,6 +83,50 @@ async def test_a_request_that_the_broker_does_not_know_is_not_sent(broker: Broke
         known = await connection.send(MetadataRequest(topics=[]), deadline=inf)
         assert known.cluster_id == "scripted"
         assert len(broker.seen) == 1
+
+
+async def test_a_request_that_cannot_be_encoded_fails_alone(broker: Broker) -> None:
+    async with broker.connected() as (connection, _):
+        before = start(connection, 1)
+        asked = await broker.next()
+        (error,) = await errors_of([start(connection, 2**31)])
+        after = start(connection, 3)
+        later = await broker.next()
+        asked.answer(answer_to(1))
+        later.answer(answer_to(3))
+
+        assert isinstance(error, SerializationError)
+        assert isinstance(error, ValueError)
+        assert not error.indefinite
+        assert str(error) == (
+            "not sent: HeartbeatRequest v4: generation_id: 2147483648 is not a int32"
+        )
+        assert [(await each).error_code for each in (before, after)] == [1, 3]
+        assert connection.in_flight == 0
+
+
+async def test_what_is_posted_and_cannot_be_encoded_fails_alone(broker: Broker) -> None:
+    async with broker.connected() as (connection, _):
+        wrong = ProduceRequest(acks=0, timeout_ms=2**31, topic_data=[])
+        with pytest.raises(SerializationError, match="timeout_ms: 2147483648 is not a int32"):
+            await connection.post(wrong, deadline=inf)
+
+        assert (await ask(connection, broker, 3)).error_code == 3
+
+
+async def test_a_failure_that_is_not_of_the_encoding_is_not_taken_for_one(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with broker.connected() as (connection, _):
+
+        def fail(*_: object) -> None:
+            raise ValueError("a bug")
+
+        monkeypatch.setattr(connection, "_write", fail)
+        with pytest.raises(ValueError, match=r"^a bug$") as caught:
+            await connection.post(produced(1), deadline=inf)
+
+        assert not isinstance(caught.value, SerializationError)
 
 
 async def test_a_request_without_a_deadline_can_wait_for_ever(broker: Broker) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from base64 import urlsafe_b64encode
 from typing import Any
 
@@ -76,6 +77,53 @@ def test_a_node_with_an_ipv6_address_shows_brackets() -> None:
 def test_a_negative_offset_cannot_be_committed() -> None:
     with pytest.raises(ValueError, match="0 or more, not -1"):
         OffsetAndMetadata(-1)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"offset": "1"}, TypeError, "an offset to commit is an int, not '1'"),
+        ({"offset": 1.0}, TypeError, "an offset to commit is an int, not 1.0"),
+        ({"offset": True}, TypeError, "an offset to commit is an int, not True"),
+        ({"offset": 2**63}, ValueError, "an offset to commit is below 2**63"),
+        ({"offset": 10**5000}, ValueError, "an offset to commit is below 2**63"),
+        ({"metadata": b"x"}, TypeError, "the metadata of an offset is a str, not <bytes>"),
+        ({"metadata": None}, TypeError, "the metadata of an offset is a str, not <NoneType>"),
+        ({"metadata": "a\ud800"}, ValueError, "the metadata of an offset cannot be sent as UTF-8"),
+        ({"metadata": "x" * 32_768}, ValueError, "the metadata of an offset has 32,768 bytes"),
+        ({"leader_epoch": 2**31}, ValueError, "a leader epoch is below 2**31"),
+        ({"leader_epoch": -1}, ValueError, "a leader epoch is 0 or more, not -1"),
+        ({"leader_epoch": "1"}, TypeError, "a leader epoch is an int, not '1'"),
+    ],
+)
+def test_an_offset_that_cannot_be_sent_is_refused_where_it_is_made(
+    given: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        OffsetAndMetadata(**{"offset": 1, **given})
+
+
+def test_the_largest_offset_can_be_committed() -> None:
+    largest = OffsetAndMetadata(2**63 - 1, "\u00e9" * 16_383, 2**31 - 1)
+
+    assert (largest.offset, largest.leader_epoch) == (2**63 - 1, 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error", "text"),
+    [
+        ("", ValueError, "an empty pattern matches no topic"),
+        ("a\ud800", ValueError, "a pattern of topics cannot be sent as UTF-8"),
+        ("x" * 32_768, ValueError, "a pattern of topics has 32,768 bytes"),
+        (b"a", TypeError, "a pattern of topics is a str, not <bytes>"),
+        (re.compile("a"), TypeError, "a pattern of topics is a str, not <Pattern>"),
+    ],
+)
+def test_a_pattern_that_cannot_be_sent_is_refused_where_it_is_made(
+    pattern: Any, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        SubscriptionPattern(pattern)
 
 
 def test_timestamp_types_are_the_numbers_of_the_wire() -> None:

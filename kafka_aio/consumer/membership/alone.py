@@ -17,6 +17,7 @@ from kafka_aio.consumer.membership.member import (
     Revoke,
     ShareOut,
     Step,
+    Tally,
     Wanted,
 )
 from kafka_aio.errors import KafkaError, StateError
@@ -40,6 +41,8 @@ class Alone:
         self.owned: frozenset[TopicPartition] = frozenset()
         self.member_id = ""
         self.generation = -1
+        self.is_overdue = False
+        self.tally = Tally()
 
     def __repr__(self) -> str:
         return f"<Alone: {self.state}, {len(self.owned)} partitions>"

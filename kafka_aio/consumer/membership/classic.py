@@ -53,9 +53,12 @@ from kafka_aio.consumer.membership.member import (
     Send,
     ShareOut,
     Step,
+    Tally,
     Tell,
     Wanted,
+    Warn,
     may_pass,
+    overdue,
 )
 from kafka_aio.errors import (
     BrokerError,
@@ -148,7 +151,9 @@ class ClassicMember:
         self._call: Request[Any] | None = None
         """The JoinGroup or SyncGroup that is out."""
         self._sharing: ShareOut | None = None
-        self._tells: list[Tell] = []
+        self._tells: list[Tell | Warn] = []
+        self.tally = Tally()
+        self.is_overdue = False
 
         self._reason = ""
         """Why it has to join, while it has not joined (KIP-800)."""
@@ -208,7 +213,7 @@ class ClassicMember:
     def poll(self, *, now: float) -> list[Step]:
         steps: list[Step | None] = []
         if now >= self._overdue_at:
-            steps.append(self._give_place_up())
+            steps.append(self._give_place_up(now))
         if now >= self._advance_at:
             steps.append(self._advance(now))
         if now >= self._heartbeat_at:
@@ -223,8 +228,10 @@ class ClassicMember:
 
     @property
     def _overdue_at(self) -> float:
-        """When nobody has asked for too long."""
-        return self._asked_at + self._requests.rebalance_timeout if self._is_settled else inf
+        """When nobody has asked for too long: who is out waits for the user too, to lose all."""
+        must_lose = self._is_asked and self._place.generation < 0 and bool(self.owned)
+        waits = self._is_settled or must_lose
+        return self._asked_at + self._requests.rebalance_timeout if waits else inf
 
     @property
     def _heartbeat_at(self) -> float:
@@ -284,10 +291,12 @@ class ClassicMember:
     def asked(self, *, now: float) -> None:
         self._is_asked = True
         self._asked_at = now
+        self.is_overdue = False
 
     def done(self, step: OfUser, *, now: float) -> None:
         del now
         self._holdings.done(step)
+        self.tally.rebalances += isinstance(step, Assign)
 
     def rejoin(self, reason: str) -> None:
         if self._phase is _Phase.UNJOINED:
@@ -302,17 +311,21 @@ class ClassicMember:
         self._fall_out(reason="")
         self._holdings.forget()
         self._wanted = frozenset()
-        self._is_asked = self._is_fenced = False
+        self._is_asked = self._is_fenced = self.is_overdue = False
         self._tells.clear()
         return request
 
-    def _give_place_up(self) -> Step | None:
+    def _give_place_up(self, now: float) -> Step | None:
         """Nobody has asked for too long: leave, so that others get what we own."""
         reason = "no records were asked for within max.poll.interval.ms"
-        request = self._requests.leave(self._place, reason)
+        group_id, limit = self._requests.group_id, self._requests.rebalance_timeout
+        says_so = self._requests.instance_id is None and self._place.member_id
+        request = self._requests.leave(self._place, reason) if says_so else None
+        self._tells.append(overdue(group_id, since=now - self._asked_at, limit=limit))
         self._fall_out(reason=reason)
         self._is_asked = False
-        return Send(request) if self._requests.instance_id is None else None
+        self.is_overdue = True
+        return None if request is None else Send(request)
 
     # A rebalance, step by step
 
@@ -418,6 +431,7 @@ class ClassicMember:
     def _send_heartbeat(self, now: float) -> Step:
         request = self._requests.heartbeat(self._place)
         self._heartbeats.sent(request, now=now)
+        self.tally.heartbeats += 1
         # After that the coordinator has given us up, or is not there: better look for it anew.
         return Send(request, timeout=self._requests.session_timeout)
 

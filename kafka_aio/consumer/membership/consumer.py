@@ -45,14 +45,18 @@ from kafka_aio.consumer.assignors.assignor import Assignment
 from kafka_aio.consumer.membership.consumer_errors import explained
 from kafka_aio.consumer.membership.consumer_heartbeats import JOINING, Heartbeats
 from kafka_aio.consumer.membership.member import (
+    Assign,
     OfUser,
     Send,
     ShareOut,
     Step,
+    Tally,
     Tell,
     Wanted,
+    Warn,
     is_moved,
     may_pass,
+    overdue,
 )
 from kafka_aio.consumer.membership.reconciliation import Reconciliation
 from kafka_aio.errors import (
@@ -148,6 +152,7 @@ class ConsumerMember:
         self._errors: list[KafkaError] = []
         self._has_told = False
         """The user knows of an error that lasts, and has not asked for records since."""
+        self.tally = Tally()
 
     def __repr__(self) -> str:
         out = ", heartbeat out" if self._out else ""
@@ -191,6 +196,11 @@ class ConsumerMember:
         return "acknowledging" if self._reconciliation.must_acknowledge else "stable"
 
     @property
+    def is_overdue(self) -> bool:
+        """As `Membership` says."""
+        return self._phase in (_Phase.LEAVING, _Phase.STALE) and self._asked_at is None
+
+    @property
     def deadline(self) -> float:
         """As `Membership` says. What can be begun at once is due before all time."""
         if self._errors or self._can_begin_step or self._can_join:
@@ -203,9 +213,10 @@ class ConsumerMember:
         """As `Membership` says."""
         if self._can_join:
             self._phase = _Phase.JOINING
+        steps: list[Step] = []
         if now >= self._stale_at:  # after the other: who would leave again does not join
-            self._go_stale()
-        steps: list[Step] = [Tell(error) for error in self._errors]
+            steps.append(self._go_stale(now))
+        steps += [Tell(error) for error in self._errors]
         self._errors.clear()
         if self._phase is _Phase.LEAVING and self._out is None:
             steps.append(Send(self._say_goodbye()))
@@ -217,15 +228,18 @@ class ConsumerMember:
 
     @property
     def _stale_at(self) -> float:
-        """When records will not have been asked for in time."""
-        if self._phase not in _HEARD or self._asked_at is None:
+        """When nobody has asked for too long: who is out waits for the user too, to lose all."""
+        must_lose = self._phase is _Phase.FENCED and bool(self.owned)
+        if self._asked_at is None or not (self._phase in _HEARD or must_lose):
             return inf
         return self._asked_at + self._rebalance_timeout
 
-    def _go_stale(self) -> None:
+    def _go_stale(self, now: float) -> Warn:
+        since = self._rebalance_timeout + now - self._stale_at
         self._phase = _Phase.LEAVING if self._is_known else _Phase.STALE
         self._asked_at = None
         self._end_membership()
+        return overdue(self._group_id, since=since, limit=self._rebalance_timeout)
 
     @property
     def _can_join(self) -> bool:
@@ -275,6 +289,7 @@ class ConsumerMember:
         self._is_known = True
         self._is_pressing = False
         self._sent_at = now
+        self.tally.heartbeats += 1
         tells_owned = self._heartbeats.is_full or self._reconciliation.must_acknowledge
         owned = self._reconciliation.topic_partitions() if tells_owned else None
         self._out = self._heartbeats.write(self._member_id, self._epoch, self._wanted, owned)
@@ -315,6 +330,7 @@ class ConsumerMember:
     def done(self, step: OfUser, *, now: float) -> None:
         """As `Membership` says."""
         self._reconciliation.done(step)
+        self.tally.rebalances += isinstance(step, Assign)
 
     def _came_back(self, request: Request[Any]) -> ConsumerGroupHeartbeatRequest | None:
         """The heartbeat whose end this is, if that is news to us."""

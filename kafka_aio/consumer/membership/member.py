@@ -5,6 +5,7 @@
         ShareOut    shared_out                                  (classic groups, the leader)
         Revoke, Lose, Assign                                    done
         Tell        nothing: whoever reads next gets the error
+        Warn        nothing: it goes into the log
 
 Steps of the user's (Revoke, Lose, Assign) come one after the other. Heartbeats do not wait for
 them: a callback may take longer than a session.
@@ -79,7 +80,14 @@ class Tell:
     error: KafkaError
 
 
-Step: TypeAlias = Send | ShareOut | Revoke | Lose | Assign | Tell
+@dataclass(frozen=True, slots=True, eq=False)
+class Warn:
+    """Something that whoever looks after the program has to know of: it is logged."""
+
+    text: str
+
+
+Step: TypeAlias = Send | ShareOut | Revoke | Lose | Assign | Tell | Warn
 OfUser: TypeAlias = Revoke | Lose | Assign
 """Steps in which code of the user's is called."""
 
@@ -94,8 +102,22 @@ class Wanted:
     """A pattern that the broker matches; consumer groups only."""
 
 
+@dataclass(slots=True)
+class Tally:
+    """What a member has done so far."""
+
+    heartbeats: int = 0
+    """Those that were sent."""
+    rebalances: int = 0
+    """Assignments that were carried out."""
+
+
 class Membership(Protocol):
     """A member of a group, of either protocol."""
+
+    @property
+    def tally(self) -> Tally:
+        """What it has done so far."""
 
     @property
     def member_id(self) -> str:
@@ -112,6 +134,10 @@ class Membership(Protocol):
     @property
     def state(self) -> str:
         """In a word, for people: "joining", "stable" and so on."""
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether it is out as nobody asked for records in time, and nobody has since."""
 
     @property
     def deadline(self) -> float:
@@ -156,6 +182,23 @@ class Membership(Protocol):
             stays: None for what the protocol does by itself: dynamic members leave, static ones
                 stay for their session timeout. False: leave. True: send nothing.
         """
+
+
+def overdue(group_id: str, *, since: float, limit: float) -> Warn:
+    """It is out, as nobody asks for records: why, and what to do about it.
+
+    Args:
+        group_id: The group.
+        since: So many seconds ago they were last asked for.
+        limit: So many may pass (max.poll.interval).
+    """
+    return Warn(
+        f"group {group_id!r}: no records were asked for in {since:.1f} s, which is longer than"
+        f" max_poll_interval_ms={limit * 1000:.0f} allows; this consumer is out of the group until"
+        " it asks again, and others get its partitions. Take fewer records at a time"
+        " (max_poll_records), raise max_poll_interval_ms, or hand the work to tasks and go on"
+        " asking"
+    )
 
 
 def is_moved(error: KafkaError) -> bool:

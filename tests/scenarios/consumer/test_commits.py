@@ -16,14 +16,12 @@ from kafka_aio.errors import (
     FencedInstanceId,
     GroupAuthorizationFailed,
     IllegalGeneration,
-    KafkaError,
     KafkaTimeoutError,
     NotCoordinator,
     OffsetMetadataTooLarge,
     RebalanceInProgress,
     RequestTimedOut,
     StaleMemberEpoch,
-    StateError,
     TopicAuthorizationFailed,
     UnknownMemberId,
     UnknownTopicOrPartition,
@@ -410,18 +408,6 @@ async def test_who_is_cancelled_cancels_neither_the_commit_nor_others() -> None:
 
 
 @on_virtual_time
-async def test_the_end_of_the_client_is_the_end_of_each_commit() -> None:
-    async with committing() as (broker, committer):
-        broker.faults.drop("OffsetCommit")
-        told: list[KafkaError | None] = []
-        commit = committer.commit_nowait({T0: 5}, lambda _, error: told.append(error))
-        await asyncio.sleep(1)
-
-    assert [type(each) for each in told] == [StateError]
-    assert isinstance(await failure(commit), StateError)
-
-
-@on_virtual_time
 async def test_a_callback_that_raises_is_logged_and_the_next_is_called(caplog: Any) -> None:
     async def raises(committed: Any, error: Any) -> None:
         raise ValueError("of the user's")
@@ -449,16 +435,6 @@ async def test_a_callback_can_commit_and_wait_for_it() -> None:
         await asyncio.sleep(1)
 
         assert offsets(broker) == {T0: 3, T1: 2}
-
-
-@on_virtual_time
-async def test_a_failure_that_nobody_hears_of_is_logged(caplog: Any) -> None:
-    async with committing() as (broker, committer):
-        broker.faults.fail("OffsetCommit", GroupAuthorizationFailed)
-        committer.commit_nowait({T0: 1})
-        await asyncio.sleep(1)
-
-    assert "a commit that nobody awaits has failed" in caplog.text
 
 
 @on_virtual_time

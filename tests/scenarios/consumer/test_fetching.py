@@ -21,6 +21,7 @@ from tests.scenarios.consumer.world import (
     fetches,
     in_batches,
     nothing_comes,
+    now,
     offsets,
     places,
     polled,
@@ -279,6 +280,20 @@ async def test_what_was_fetched_before_a_seek_is_not_handed_over(way: Any) -> No
 
 
 # B46
+@on_virtual_time
+async def test_who_seeks_waits_no_longer_than_the_fetch_that_is_out() -> None:
+    async with consuming(T0, fetch_max_wait_ms=4_000) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+        await polled(consumer, 3)
+        await asyncio.sleep(1)
+        consumer.seek(T0, 0)
+        before = now()
+        found = await polled(consumer, 3)
+
+        assert offsets(found) == [0, 1, 2]
+        assert now() - before == pytest.approx(3, abs=0.1)
+
+
 @READS
 @on_virtual_time
 async def test_an_answer_to_what_was_asked_before_a_seek_is_not_handed_over(way: Any) -> None:

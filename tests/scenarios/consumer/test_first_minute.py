@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kafka_aio import Consumer
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.config import ConsumerConfig
-from kafka_aio.errors import ConfigError, InvalidTopic, KafkaError, StateError
+from kafka_aio.errors import (
+    ConfigError,
+    InvalidTopic,
+    KafkaError,
+    SerializationError,
+    StateError,
+)
 from kafka_aio.testing import VirtualLoop
-from kafka_aio.types import SubscriptionPattern, TopicPartition
+from kafka_aio.types import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 from tests.scenarios.consumer.world import (
     T0,
     T1,
@@ -66,6 +72,7 @@ def test_what_is_no_topic_is_refused(arguments: Any, options: Any, text: str) ->
         ({"orders": 1}, "list of str"),
         ([3], "name"),
         (re.compile(b"x"), "str"),
+        (re.compile(""), "an empty pattern matches no topic"),
         ([], "unsubscribe"),
         (SubscriptionPattern("a"), "group_protocol"),
     ],
@@ -234,6 +241,75 @@ async def test_what_is_no_offset_cannot_be_sought_or_committed(offset: Any) -> N
         assert await consumer.position(T0) == 0
 
 
+FAR = TopicPartition(TOPIC, 2**31)
+ODD: dict[str, Any] = {
+    "an offset of 64 bits": lambda c: c.commit({T0: 2**63}),
+    "a partition of 32 bits": lambda c: c.commit({FAR: 1}),
+    "metadata that is no text": lambda c: c.commit({T0: OffsetAndMetadata(1, "\ud800")}),
+    "metadata of bytes": lambda c: c.commit({T0: OffsetAndMetadata(1, cast(Any, b"x"))}),
+    "an epoch of 32 bits": lambda c: c.commit({T0: OffsetAndMetadata(1, "", 2**31)}),
+    "seek": lambda c: c.seek(T0, 2**63),
+    "seek to an epoch": lambda c: c.seek(T0, OffsetAndMetadata(1, "", 2**31)),
+    "assign": lambda c: c.assign([FAR]),
+    "committed": lambda c: c.committed([FAR]),
+    "end_offsets": lambda c: c.end_offsets([FAR]),
+    "offsets_for_times": lambda c: c.offsets_for_times({T0: 2**63}),
+    "read_range": lambda c: c.read_range(FAR, 0, 1),
+    "a reason that is no text": lambda c: c.enforce_rebalance("\ud800"),
+    "a reason of bytes": lambda c: c.enforce_rebalance(b"x"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@on_virtual_time
+async def test_a_value_that_cannot_be_sent_is_refused_and_the_consumer_goes_on(name: str) -> None:
+    async with consuming(T0, group_id="g", enable_auto_commit=False) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+
+        async def call() -> None:
+            result = ODD[name](consumer)
+            if asyncio.iscoroutine(result):
+                await result
+
+        with pytest.raises((TypeError, ValueError)):
+            await call()
+        found = await read(consumer, 3)
+        await consumer.commit()
+
+        assert offsets(found) == [0, 1, 2]
+        assert consumer.health().is_healthy
+
+
+@on_virtual_time
+async def test_a_request_that_cannot_be_sent_all_the_same_fails_alone_and_at_once() -> None:
+    async with consuming(T0, group_id="g", enable_auto_commit=False) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+        unseen = OffsetAndMetadata(1)
+        object.__setattr__(unseen, "metadata", "\ud800")  # as if no check had seen it
+        began_at = now()
+        error = await failure(consumer.commit({T0: unseen}))
+
+        assert isinstance(error, SerializationError)
+        assert "OffsetCommitRequest" in str(error)
+        assert now() - began_at < 1
+        assert offsets(await read(consumer, 3)) == [0, 1, 2]
+        await consumer.commit()
+        assert consumer.health().is_healthy
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@on_virtual_time
+async def test_a_long_reason_to_rebalance_is_cut(protocol: str) -> None:
+    async with consuming(group_id="g", group_protocol=protocol) as (broker, consumer):
+        broker.produce(TOPIC, values(1))
+        await read(consumer, 1)
+        consumer.enforce_rebalance("x" * 40_000)
+        await nothing_comes(consumer)
+        broker.produce(TOPIC, values(1))
+
+        assert len(await read(consumer, 1)) == 1
+
+
 @pytest.mark.parametrize("given", [3, {"t": 1}, {("t", -1): 1}, [T0]])
 @on_virtual_time
 async def test_what_are_no_offsets_cannot_be_committed(given: Any) -> None:
@@ -374,7 +450,7 @@ async def test_a_failure_in_the_background_reaches_who_reads_and_who_asks(
         reading = asyncio.create_task(failure(read(consumer, 1)))
         await asyncio.sleep(1)
         part = getattr(consumer._parts, task)
-        method = {"fetcher": "see_leaders", "positioner": "_begin", "watch": "trouble"}[task]
+        method = {"fetcher": "see_leaders", "positioner": "_begin", "watch": "_unsaid"}[task]
 
         def fail() -> Any:
             raise RuntimeError("a bug")

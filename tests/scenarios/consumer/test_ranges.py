@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 from typing import Any
 
 import pytest
 
+from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.errors import (
     CorruptRecord,
     KafkaTimeoutError,
@@ -153,7 +155,14 @@ async def test_two_ranges_of_one_partition_are_read_beside_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "text"), [(2, 8, "begins at 4"), (5, 11, "ends at 10"), (30, 40, "ends at 10")]
+    ("start", "end", "text"),
+    [
+        (2, 8, "begins at 4"),
+        (5, 11, "ends at 10"),
+        (30, 40, "ends at 10"),
+        (30, 30, "ends at 10"),
+        (2, 2, "begins at 4"),
+    ],
 )
 @on_virtual_time
 async def test_a_range_that_the_log_does_not_have_is_an_error(
@@ -165,8 +174,8 @@ async def test_a_range_that_the_log_does_not_have_is_an_error(
         error = await failure(ranged(consumer.read_range(T0, start, end)))
 
         assert isinstance(error, OffsetOutOfRange)
-        assert text in str(error)
-        assert "t-0" in str(error)
+        assert str(error) == f"t-0 from {start} to {end}: the log {text}"
+        assert pickle.loads(pickle.dumps(error)).args == error.args
         assert lanes(consumer) == 0
 
 
@@ -184,6 +193,8 @@ async def test_records_that_are_deleted_while_it_reads_are_an_error_and_not_left
 
         assert offsets(found)[0] == 0
         assert isinstance(error, OffsetOutOfRange)
+        at = offsets(found)[-1] + 1
+        assert f"t-0 from {at} to 40: offset {at} is not in the log any more" in str(error)
         assert lanes(consumer) == held(consumer) == 0
 
 
@@ -330,12 +341,13 @@ async def test_a_node_that_does_not_answer_is_a_timeout_that_says_so() -> None:
             assert 5 <= now() - began_at < 6
 
 
+@pytest.mark.parametrize("end", [3, 0])
 @on_virtual_time
-async def test_a_topic_that_is_not_there_is_a_timeout_that_says_so() -> None:
+async def test_a_topic_that_is_not_there_is_a_timeout_that_says_so(end: int) -> None:
     settings = {"auto.create.topics.enable": False}
     async with consuming(T1, settings=settings, default_api_timeout_ms=3_000) as (_, consumer):
         began_at = now()
-        error = await failure(ranged(consumer.read_range(TopicPartition("absent", 0), 0, 3)))
+        error = await failure(ranged(consumer.read_range(TopicPartition("absent", 0), 0, end)))
 
         assert isinstance(error, KafkaTimeoutError)
         assert "absent" in str(error)
@@ -359,8 +371,6 @@ def test_a_range_that_is_cancelled_anywhere_goes_on_without_loss() -> None:
     large = large_batch()
 
     async def scenario(cut: Cut) -> None:
-        from kafka_aio.broker import EmbeddedBroker
-
         async with EmbeddedBroker(topics={TOPIC: 1}) as broker, consumer_of(broker) as consumer:
             for number in range(3):
                 broker.produce(TOPIC, values(5, number * 5))

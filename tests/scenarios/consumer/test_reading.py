@@ -12,6 +12,7 @@ import pytest
 from kafka_aio.errors import DeserializationError, StateError, WakeupError
 from kafka_aio.records.compression import Codec
 from kafka_aio.types import OffsetAndTimestamp, TopicPartition
+from tests.scenarios.consumer.grouped import PROTOCOLS, options_of
 from tests.scenarios.consumer.world import (
     T0,
     T1,
@@ -212,6 +213,30 @@ async def test_other_tasks_may_do_all_else_meanwhile() -> None:
         assert (await consumer.committed([T1]))[T1] is not None
 
 
+@pytest.mark.parametrize("way", [polled, read, in_batches])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@on_virtual_time
+async def test_a_rebalance_callback_that_reads_is_told_so_and_does_not_wait_for_itself(
+    protocol: str, way: Any
+) -> None:
+    errors = []
+
+    class Reads:
+        async def assigned(self, partitions: Any) -> None:
+            errors.append(await failure(way(consumer, 1)))
+
+    async with consuming(group_id="g", **options_of(protocol)) as (broker, consumer):
+        broker.produce(TOPIC, values(1))
+        consumer.subscribe([TOPIC], Reads())
+        await consumer.poll(timeout=0)
+        await asyncio.sleep(30)
+        found = await way(consumer, 1)
+
+        assert {type(error) for error in errors} == {StateError}
+        assert "a rebalance callback cannot read from its consumer" in str(errors[0])
+        assert offsets(found) == [0]
+
+
 # Wake-ups.
 
 
@@ -284,6 +309,21 @@ async def test_a_poison_record_can_be_tried_again() -> None:
         (record,) = await read(consumer, 1)
 
         assert (record.key, record.value) == (1, b"a")
+
+
+@pytest.mark.parametrize("way", [read, polled])
+@on_virtual_time
+async def test_nothing_of_a_poison_record_is_in_the_log(
+    way: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with consuming(T0, value_deserializer=number_of) as (broker, consumer):
+        broker.produce(TOPIC, [b"4111-secret"])
+        error = await failure(way(consumer, 1))
+
+        assert "stuck" in caplog.text
+        assert "at offset 0: the value cannot be deserialized: ValueError" in caplog.text
+        assert "secret" not in caplog.text
+        assert "secret" in str(error.__cause__)
 
 
 @on_virtual_time

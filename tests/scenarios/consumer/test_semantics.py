@@ -307,6 +307,25 @@ async def test_the_end_of_the_block_commits_what_is_dealt_with(
         assert committed(broker) == {T0: expected}
 
 
+@pytest.mark.parametrize(("seeks_back", "expected"), [(False, 3), (True, 2)])
+@on_virtual_time
+async def test_a_record_whose_exception_is_caught_inside_of_the_block_counts_as_dealt_with(
+    seeks_back: bool, expected: int
+) -> None:
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        broker.produce(TOPIC, values(5))
+        async with consumer_of(broker, TOPIC, **GROUP) as consumer:
+            try:
+                async with asyncio.timeout(3):
+                    async for record in consumer:
+                        await asyncio.sleep(100 if record.offset == 2 else 0)
+            except TimeoutError:
+                if seeks_back:
+                    consumer.seek(T0, 2)
+
+        assert committed(broker) == {T0: expected}
+
+
 @pytest.mark.parametrize("how", ["end", "raise", "cancel"])
 @on_virtual_time
 async def test_without_auto_commit_nothing_is_committed_at_the_end(how: str) -> None:

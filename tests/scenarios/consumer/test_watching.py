@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
-from kafka_aio.errors import CoordinatorNotAvailable
+from kafka_aio.broker import EmbeddedBroker
+from kafka_aio.errors import CoordinatorNotAvailable, GroupAuthorizationFailed, UnknownMemberId
 from kafka_aio.types import TopicPartition
+from tests.scenarios.consumer.grouped import PROTOCOLS, joined, member, reading
 from tests.scenarios.consumer.world import (
     T0,
     T1,
@@ -18,6 +21,7 @@ from tests.scenarios.consumer.world import (
     consumer_of,
     consuming,
     failure,
+    in_batches,
     nothing_comes,
     offsets,
     read,
@@ -31,6 +35,11 @@ NO_CREATION = {"auto.create.topics.enable": False}
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.name.endswith("consumer.watch")]
+
+
+def loud(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """All that is told to who looks at warnings alone."""
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("options", [{}, {"group_id": "g"}])
@@ -146,6 +155,96 @@ async def test_a_group_that_lets_nobody_in_shows_to_who_never_waits() -> None:
         assert "'g' has not let us in" in health.reason
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@on_virtual_time
+async def test_who_does_not_ask_in_time_is_warned_once_and_shows_until_it_asks(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        EmbeddedBroker(topics={TOPIC: 1}) as broker,
+        joined(broker, protocol, max_poll_interval_ms=60_000) as consumer,
+    ):
+        await asyncio.sleep(55)
+        before, early = consumer.health(), loud(caplog)
+        await asyncio.sleep(1_000)
+        out, said = consumer.health(), loud(caplog)
+        await nothing_comes(consumer, 10)
+
+        assert (before.is_healthy, early) == (True, [])
+        assert not out.is_healthy
+        assert "group 'g'" in out.reason
+        assert "max_poll_interval_ms=60000" in out.reason
+        assert len(said) == 1
+        for text in ("group 'g'", " 60.0 s", "max_poll_interval_ms=60000", "max_poll_records"):
+            assert text in said[0]
+        assert consumer.health().is_healthy
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@on_virtual_time
+async def test_who_was_thrown_out_and_does_not_ask_shows(protocol: str) -> None:
+    beats = "ConsumerGroupHeartbeat" if protocol == "consumer" else "Heartbeat"
+    async with EmbeddedBroker(topics={TOPIC: 1}) as broker:
+        broker.produce(TOPIC, values(2))
+        async with member(broker, protocol, max_poll_interval_ms=60_000) as consumer:
+            await consumer.poll(max_records=1)
+            broker.faults.fail(beats, UnknownMemberId, times=1)
+            await asyncio.sleep(100)
+            out = consumer.health()
+            await consumer.poll()
+            await asyncio.sleep(2)
+
+            assert not out.is_healthy
+            assert "max_poll_interval_ms=60000" in out.reason
+            assert consumer.health().is_healthy
+
+
+@on_virtual_time
+async def test_who_leaves_the_group_by_itself_is_not_said_to_be_out_of_it() -> None:
+    async with (
+        EmbeddedBroker(topics={TOPIC: 1}) as broker,
+        joined(broker, max_poll_interval_ms=60_000) as consumer,
+    ):
+        await asyncio.sleep(100)
+        out = consumer.health()
+        await consumer.unsubscribe()
+
+        assert not out.is_healthy
+        assert consumer.health().is_healthy
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@on_virtual_time
+async def test_a_callback_that_does_not_end_shows_whether_somebody_asks_or_not(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Hangs:
+        """It does, for a while."""
+
+        async def assigned(self, partitions: Any) -> None:
+            await asyncio.sleep(200)
+
+    async with (
+        EmbeddedBroker(topics={TOPIC: 1}) as broker,
+        member(broker, protocol, Hangs()) as consumer,
+    ):
+        with reading(consumer):
+            await asyncio.sleep(50)
+            early = consumer.health()
+            await asyncio.sleep(50)
+            asking = consumer.health()
+        await asyncio.sleep(50)
+        idle = consumer.health()
+        await asyncio.sleep(100)
+
+        assert early.is_healthy
+        for late in (asking, idle):
+            assert not late.is_healthy
+            assert "'assigned'" in late.reason
+        assert any("'assigned'" in text for text in warnings_of(caplog))
+        assert consumer.health().is_healthy
+
+
 @pytest.mark.parametrize("options", [{}, {"group_id": "g"}])
 @on_virtual_time
 async def test_a_cluster_that_is_gone_shows_soon(options: dict[str, Any]) -> None:
@@ -192,3 +291,46 @@ async def test_statistics_and_metrics_count() -> None:
         assert metrics["bytes_in"] > 0
         assert new.statistics().records == 0
         assert new.metrics() == {}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@on_virtual_time
+async def test_metrics_count_what_is_fetched_committed_and_shared_out(protocol: str) -> None:
+    async with EmbeddedBroker(topics={TOPIC: 2}) as broker:
+        broker.produce(TOPIC, values(3), partition=0)
+        async with joined(broker, protocol, enable_auto_commit=False) as consumer:
+            await consumer.poll(timeout=10)
+            await consumer.commit({T0: 1})
+            with broker.faults.fail("OffsetCommit", GroupAuthorizationFailed):
+                await failure(consumer.commit({T0: 2}))
+            with reading(consumer):
+                await asyncio.sleep(30)
+            broker.produce(TOPIC, [b"x" * 1_000])
+            await asyncio.sleep(1)  # who read has ended
+            await in_batches(consumer, 1)
+            found = consumer.metrics()
+
+            assert found["fetch_requests"] > 1
+            assert found["fetched_bytes"] > 1_000
+            assert (found["commits"], found["commits_failed"]) == (1, 1)
+            assert found["heartbeats"] >= 5
+            assert found["rebalances"] == 1
+            assert found["batches"] == 1
+
+
+@on_virtual_time
+async def test_the_lag_of_each_partition_is_told_under_its_own_name() -> None:
+    async with consuming(T0, T1, T2) as (broker, consumer):
+        broker.produce(TOPIC, values(5), partition=0)
+        broker.produce(TOPIC, values(7), partition=1)
+        consumer.seek(T0, 1)
+        consumer.pause(T2)
+        await asyncio.sleep(1)
+        found = consumer.metrics()
+
+        lags = {name: value for name, value in found.items() if name.startswith("partition_lag")}
+        assert lags == {
+            'partition_lag{partition="0",topic="t"}': 4,
+            'partition_lag{partition="1",topic="t"}': 7,
+        }
+        assert found["lag"] == 11

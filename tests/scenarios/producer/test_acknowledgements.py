@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafka_aio.errors import NotEnoughReplicas
+from kafka_aio.errors import NotEnoughReplicas, Persistence, SerializationError
 from kafka_aio.producer import sender
+from kafka_aio.producer.requests import produce
 from kafka_aio.records.batch import read_header
 from kafka_aio.types import TimestampType
 from tests.scenarios.producer.delivering import (
@@ -17,6 +18,7 @@ from tests.scenarios.producer.delivering import (
     delivering,
     now,
     on_virtual_time,
+    outcome,
     submitted,
     values,
 )
@@ -167,3 +169,24 @@ async def test_records_arrive_over_real_sockets(codec: str) -> None:
             stored = [record.value for record in broker.records(TOPIC, partition)]
             assert stored == sorted(stored, key=lambda each: each or b"")
         assert min(offsets) == 0
+
+
+@on_virtual_time
+async def test_a_request_that_cannot_be_encoded_fails_its_records_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with delivering() as (broker, producer):
+        await producer.send(TOPIC, b"before")
+
+        def broken(*arguments: Any, **options: Any) -> Any:
+            return produce(*arguments, **{**options, "timeout": 2**31})
+
+        with monkeypatch.context() as patched:
+            patched.setattr(sender, "produce", broken)
+            start = now()
+            error, persistence = await outcome(await producer.submit(TOPIC, b"lost"))
+
+        assert (error, persistence) == (SerializationError, Persistence.NOT_PERSISTED)
+        assert now() - start < 1
+        await producer.send(TOPIC, b"after")
+        assert values(broker) == [b"before", b"after"]

@@ -122,6 +122,11 @@ def test_the_options_say_how_a_record_is_written() -> None:
         (("--partition", "0-999999999"), "give numbers and spans of them"),
         (("--partition", "1", "-g", "us"), "not allowed with"),
         (("--partition", "1", "-X", "group.id=us"), "--partition does not go with a group"),
+        (
+            ("--partition", "0", "--from", "5", "--to", "3"),
+            "--from is after --to: there is nothing",
+        ),
+        (("--from", "15m", "--to", "1h"), "--from is after --to: there is nothing"),
         (("-g", "us", "--to", "5"), "--to does not go with a group: give --stop-at-end"),
         (("-g", "us", "--from", "5"), "a group begins where it has committed"),
         (("u", "--partition", "1"), "--partition is of one topic"),

@@ -124,7 +124,7 @@ def test_a_description_has_members_and_the_lag_of_each_partition() -> None:
 
     assert report.lines == [
         "billing: Classic, Stable, assignor range, coordinator kafka:9092 (node 1), 2 members,"
-        " lag 7",
+        " lag at least 7",
         "member  instance  client  host      epoch  partitions",
         "m-1     i         app     10.0.0.1  -               1",
         "m-2     -         app     10.0.0.2  -               0",
@@ -133,7 +133,7 @@ def test_a_description_has_members_and_the_lag_of_each_partition() -> None:
         "a              1          4    -    -  -",
         "b              0          -    7    -  -",
         "",
-        "modern: Consumer, Reconciling, assignor uniform, 1 member, lag 0",
+        "modern: Consumer, Reconciling, assignor uniform, 1 member, lag -",
         "member  instance  client  host  epoch  partitions",
         "m       -         app     h         5           1",
         "topic  partition  committed  end  lag  member",
@@ -187,7 +187,7 @@ def test_the_document_of_a_description() -> None:
                 "classic": False,
             }
         ],
-        "lag": 0,
+        "lag": None,
         "offsets": [
             {
                 "topic": name,
@@ -206,7 +206,7 @@ def test_offsets_are_shown_by_group() -> None:
     report = reports.offsets(lags())
 
     assert report.lines[:5] == [
-        "billing: lag 7",
+        "billing: lag at least 7",
         "topic  partition  committed  end  lag",
         "a              0          3   10    7",
         "a              1          4    -    -",
@@ -221,7 +221,16 @@ def test_offsets_are_shown_by_group() -> None:
         "lag": 7,
         "metadata": "note",
     }
-    assert report.document["groups"][0]["lag"] == 7
+    assert [group["lag"] for group in report.document["groups"]] == [7, None, 0, None]
+
+
+def test_a_group_that_has_committed_nothing_has_no_lag_that_is_known() -> None:
+    nothing = Lags({"empty": {}}, {})
+
+    report = reports.described({"empty": EMPTY}, nothing)
+
+    assert report.lines == ["empty: Classic, Empty, 0 members, lag -"]
+    assert report.document["groups"][0]["lag"] is None
 
 
 def test_an_offset_of_zero_is_one() -> None:
@@ -278,6 +287,19 @@ def test_a_reset_shows_where_each_offset_was_and_goes(
             {"topic": "b", "partition": 0, "error": of_error(DENIED)},
         ],
     }
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_offsets_that_stay_where_they_are_are_shown_and_not_counted(dry_run: bool) -> None:
+    changes = {A0: OffsetChange(9, 9), A1: OffsetChange(0, 5), B0: OffsetChange(9, 9)}
+    verb = "would be moved" if dry_run else "moved"
+
+    some = reports.moved("billing", changes, dry_run=dry_run)
+    none = reports.moved("billing", {A0: OffsetChange(9, 9)}, dry_run=dry_run)
+
+    assert (some.lines[0], len(some.lines)) == (f"billing: 1 offset {verb}", 5)
+    assert none.lines[0] == f"billing: 0 offsets {verb}"
+    assert none.hints == []
 
 
 def test_a_reset_of_nothing_says_what_to_do() -> None:

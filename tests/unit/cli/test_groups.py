@@ -73,6 +73,7 @@ def test_a_mistake_is_said_in_a_line(
         (["describe", "g", "--all"], "name some groups, or give --all"),
         (["remove-members", "g"], "give some --instance-id or --member-id, or --all"),
         (["remove-members", "g", "--all", "--member-id", "m"], "give some --instance-id or"),
+        (["remove-members", "g", "--all"], "there is no terminal to ask at: give --yes"),
         (["delete", "g"], "there is no terminal to ask at: give --yes"),
         (["delete-offsets", "g", "--topic", "a"], "there is no terminal to ask at: give --yes"),
     ],
@@ -89,6 +90,26 @@ def test_what_is_missing_is_said_before_anything_is_dialled(
 
     assert (outcome.code, outcome.out) == (2, "")
     assert text in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "questions"),
+    [
+        (["--all"], ["Make every member of g leave?"]),
+        (["--all", "--yes"], []),
+        (["--member-id", "m"], []),
+    ],
+)
+def test_only_who_removes_every_member_is_asked(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], questions: list[str]
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("kafka_aio.cli.terminal.confirm", lambda text, **_: asked.append(text))
+    given = parser.parse(["groups", "remove-members", "g", *words])
+
+    given.before(given)
+
+    assert asked == questions
 
 
 @pytest.mark.parametrize(

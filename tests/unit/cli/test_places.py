@@ -73,6 +73,39 @@ def test_a_time_is_where_its_first_record_is_or_the_end(kind: Kind) -> None:
     assert Place(kind, 999).offset(Log(10, 90, OffsetAndTimestamp(91, 1_000))) == 90
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("5", "3"),
+        ("-3", "-5"),
+        ("@5", "@3"),
+        ("15m", "1h"),
+        ("end", "beginning"),
+        ("end", "5"),
+        ("end", "-5"),
+        ("5", "beginning"),
+    ],
+)
+def test_a_place_after_another_is_known_without_a_log(begin: str, end: str) -> None:
+    assert place(begin).is_after(place(end))
+    assert not place(end).is_after(place(begin))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("5", "5"),
+        ("5", "@3"),
+        ("5", "-5"),
+        ("5", "end"),
+        ("end", "end"),
+        ("beginning", "beginning"),
+    ],
+)
+def test_where_it_depends_on_the_log_no_place_is_after_another(begin: str, end: str) -> None:
+    assert not place(begin).is_after(place(end))
+
+
 def test_only_a_time_has_to_be_asked_for() -> None:
     now = 1_700_000_000.0
 

@@ -105,7 +105,7 @@ def test_its_repr_shows_only_what_was_changed() -> None:
         ({"client_id": "\ud800"}, "client_id must be a str of at most 8,000 characters, not"),
         ({"security_protocol": "TLS"}, "must be one of 'PLAINTEXT', 'SSL',"),
         ({"ssl_enabled_protocols": ["TLSv1"]}, "at least 1, each one of 'TLSv1.2', 'TLSv1.3'"),
-        ({"ssl_enabled_protocols": "TLSv1.2"}, "must be a sequence"),
+        ({"ssl_enabled_protocols": "TLSv1.2"}, "not 'TLSv1.2': give a list, ['TLSv1.2']"),
         ({"ssl_enabled_protocols": []}, "must be a sequence of at least 1"),
         ({"ssl_cipher_suites": ["TLS_AES_128_GCM_SHA256"]}, "as OpenSSL has it"),
         ({"sasl_login_refresh_window_factor": 1.1}, "a number from 0.5 to 1.0, not 1.1"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -26,6 +26,19 @@ def test_without_a_group_nothing_is_committed() -> None:
 def test_a_group_has_a_name(group_id: str) -> None:
     with pytest.raises(ConfigError, match="group_id must be a str that is not empty"):
         make(group_id=group_id)
+
+
+@pytest.mark.parametrize("name", ["group_id", "client_rack", "group_remote_assignor"])
+@pytest.mark.parametrize("value", ["a\ud800", "x" * 8_001])
+def test_what_cannot_be_sent_to_a_broker_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be a str .*at most 8,000 characters"):
+        make(**cast(Any, {"group_id": "g", "group_protocol": "consumer", name: value}))
+
+
+def test_a_place_and_a_group_may_have_any_other_name() -> None:
+    config = make(client_rack="r\u00fc\n" * 2_000, group_id="g\U0001f600" * 4_000)
+
+    assert (len(config.client_rack), len(config.group_id or "")) == (6_000, 8_000)
 
 
 def test_heartbeats_come_more_often_than_the_session_ends() -> None:
@@ -66,6 +79,22 @@ def test_assignors_are_known_by_name_or_are_objects_that_have_one() -> None:
         make(partition_assignment_strategy=["round_robin"])
     with pytest.raises(ConfigError, match="at least 1"):
         make(partition_assignment_strategy=[])
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("cooperative-sticky", "'cooperative-sticky': give a list, ['cooperative-sticky']"),
+        ("range, sticky", "'range, sticky': give a list, ['range', 'sticky']"),
+        ("mine", "not 'mine'"),
+        ("", "not ''"),
+    ],
+)
+def test_one_assignor_in_place_of_a_list_is_explained(given: Any, advice: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        make(partition_assignment_strategy=given)
+
+    assert str(caught.value).endswith(advice)
 
 
 @pytest.mark.parametrize(

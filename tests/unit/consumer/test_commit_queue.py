@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_aio.backoff import Backoff
-from kafka_aio.consumer.commit_queue import RENEWED_AFTER, AutoCommit, CommitQueue
+from kafka_aio.consumer.commit_queue import RENEWED_AFTER, AutoCommit, CommitQueue, Unheard
 from kafka_aio.consumer.commits import Answer
 from kafka_aio.errors import (
     CommitFailed,
     CoordinatorLoadInProgress,
+    KafkaConnectionError,
     KafkaError,
     TopicAuthorizationFailed,
 )
@@ -21,6 +22,8 @@ from kafka_aio.types import OffsetAndMetadata, TopicPartition
 from tests.unit.consumer.owned import A0, A1, B0
 
 AGAIN, REFUSED = CoordinatorLoadInProgress(), TopicAuthorizationFailed()
+LOST = KafkaConnectionError("lost")
+LOST.indefinite = True
 
 
 def at(*numbers: int, text: str = "") -> dict[TopicPartition, OffsetAndMetadata]:
@@ -165,24 +168,103 @@ def test_what_is_given_up_while_it_waits_fails_at_once() -> None:
     queue = queue_of(at(1))
     queue.take(now=0.0)
     queue.add(at(2, 2), 1, deadline=50.0)
-    gone = CommitFailed("gone")
-    queue.drop([A0], gone)
+    queue.drop([A0])
     first = answer(queue, at(1))
-    second = answer(queue, queue.take(now=0.0))
+    ((number, errors),) = answer(queue, queue.take(now=0.0))
 
     assert first == [(0, {})]  # it was in flight, and has arrived
-    assert second == [(1, {A0: gone})]
+    assert (number, set(errors)) == (1, {A0})
+    assert isinstance(errors[A0], CommitFailed)
+    assert not errors[A0].indefinite
 
 
 def test_what_is_given_up_in_flight_is_not_tried_again() -> None:
     queue = queue_of(at(1, 1))
     taken = queue.take(now=0.0)
-    gone = CommitFailed("gone")
-    queue.drop([A0], gone)
+    queue.drop([A0])
     answer(queue, taken, again=(A0, A1))
 
     assert queue.take(now=1.0) == at(-1, 1)
-    assert answer(queue, at(-1, 1), now=1.0) == [(0, {A0: gone})]
+    ((number, errors),) = answer(queue, at(-1, 1), now=1.0)
+    assert (number, set(errors)) == (0, {A0})
+    assert not errors[A0].indefinite  # it was refused
+
+
+@pytest.mark.parametrize("is_given_up_first", [True, False])
+def test_what_is_given_up_and_whose_answer_is_lost_may_be_committed(
+    is_given_up_first: bool,
+) -> None:
+    queue = queue_of(at(1))
+    queue.take(now=0.0)
+    if is_given_up_first:
+        queue.drop([A0])
+    queue.answered(Answer(again={A0: LOST}), now=0.0, jitter=0.0)
+    if not is_given_up_first:
+        queue.drop([A0])
+    (ended,) = queue.settled(now=0.0)
+
+    assert isinstance(ended.errors[A0], CommitFailed)
+    assert ended.errors[A0].indefinite
+    assert "not known whether" in str(ended.errors[A0])
+
+
+def test_a_lost_answer_is_not_forgotten_when_the_next_is_a_refusal() -> None:
+    queue = queue_of(at(1))
+    queue.take(now=0.0)
+    queue.answered(Answer(again={A0: LOST}), now=0.0, jitter=0.0)
+    queue.retry_now()
+    answer(queue, queue.take(now=0.0), again=(A0,))
+    (ended,) = queue.settled(now=100.0)
+
+    assert (ended.last, ended.may_be_done) == (AGAIN, True)
+
+
+def test_what_is_in_flight_may_be_committed() -> None:
+    queue = queue_of(at(1))
+    queue.take(now=0.0)
+    queue.add(at(2), 1, deadline=100.0)
+
+    assert [entry.may_be_done for entry in queue.settled(now=100.0)] == [True, False]
+
+
+def test_what_was_refused_is_not_in_flight_with_those_before_it() -> None:
+    queue = queue_of(at(1))
+    queue.add(at(-1, 2), 1, deadline=5.0)
+    answer(queue, queue.take(now=0.0), again=(A0,), failed=(A1,))
+    queue.take(now=1.0)
+    (ended,) = queue.settled(now=5.0)
+
+    assert (ended.errors, ended.may_be_done) == ({A1: REFUSED}, False)
+
+
+# -- failures that nobody hears of
+
+
+def test_failures_that_nobody_hears_of_are_told_at_once_and_then_together() -> None:
+    unheard = Unheard()
+    nothing = unheard.take(now=0.0), unheard.due_at
+    unheard.add(AGAIN)
+    unheard.add(REFUSED)
+    first = unheard.take(now=0.0)
+    unheard.add(REFUSED)
+    too_soon = unheard.take(now=1.0), unheard.due_at
+    unheard.add(AGAIN)
+    unheard.add(AGAIN)
+
+    assert nothing == ((0, None), inf)
+    assert first == (2, AGAIN)
+    assert too_soon == ((0, None), 5.0)
+    assert unheard.take(now=5.0) == (3, REFUSED)
+    assert unheard.due_at == inf
+
+
+def test_at_the_end_all_failures_are_told() -> None:
+    unheard = Unheard()
+    for now in (0.0, 1.0):
+        unheard.add(REFUSED)
+        unheard.take(now=now)
+
+    assert unheard.take(now=inf) == (1, REFUSED)
 
 
 def test_the_end_of_all_gives_all_back() -> None:

@@ -15,6 +15,7 @@ from kafka_aio.consumer.commits import (
     commit_request,
     failure,
     fetch_request,
+    given_up,
     not_answered,
     not_fetched,
     read_commit,
@@ -352,9 +353,9 @@ def test_many_partitions_are_not_all_named() -> None:
 
 
 def test_too_late_says_what_stood_in_the_way_last() -> None:
-    late = too_late("g", OFFSETS, CoordinatorLoadInProgress())
-    silent = too_late("g", OFFSETS, None)
-    out = too_late("g", OFFSETS, StaleMemberEpoch())
+    late = too_late("g", OFFSETS, CoordinatorLoadInProgress(), may_be_done=False)
+    silent = too_late("g", OFFSETS, None, may_be_done=True)
+    out = too_late("g", OFFSETS, StaleMemberEpoch(), may_be_done=False)
 
     assert isinstance(late, KafkaTimeoutError)
     assert "last: " in str(late)
@@ -362,6 +363,30 @@ def test_too_late_says_what_stood_in_the_way_last() -> None:
     assert silent.indefinite
     assert "has not answered yet" in str(silent)
     assert isinstance(out, CommitFailed)
+    assert not out.indefinite
+
+
+def test_too_late_says_that_nothing_was_sent() -> None:
+    error = too_late("g", OFFSETS, None, may_be_done=False)
+
+    assert isinstance(error, KafkaTimeoutError)
+    assert not error.indefinite
+    assert "it was not sent" in str(error)
+
+
+@pytest.mark.parametrize("last", [CoordinatorLoadInProgress(), StaleMemberEpoch()])
+def test_too_late_for_the_answer_to_another_attempt_is_not_known(last: BrokerError) -> None:
+    assert too_late("g", OFFSETS, last, may_be_done=True).indefinite
+
+
+def test_of_what_was_given_up_it_is_told_first_what_may_be_committed() -> None:
+    errors = {A0: given_up(may_be_done=False), A1: given_up(may_be_done=True)}
+    error = failure("g", OFFSETS, errors)
+
+    assert isinstance(error, CommitFailed)
+    assert error.indefinite
+    assert "not known whether" in str(error)
+    assert not failure("g", OFFSETS, {A0: given_up(may_be_done=False)}).indefinite
 
 
 def test_what_is_not_known_to_be_committed_says_why() -> None:

@@ -92,6 +92,7 @@ def test_to_assign_nothing_unsubscribes() -> None:
         ([7], TypeError, "named by a str"),
         ([""], ValueError, "cannot be the name"),
         (re.compile(b"a"), TypeError, "not of bytes"),
+        (re.compile(""), ValueError, "an empty pattern matches no topic"),
     ],
 )
 def test_what_is_no_topic_is_refused_and_nothing_changes(
@@ -106,7 +107,13 @@ def test_what_is_no_topic_is_refused_and_nothing_changes(
 
 @pytest.mark.parametrize(
     ("partition", "error"),
-    [("a", TypeError), (("a", -1), ValueError), (("a", "0"), ValueError), ((1, 0), TypeError)],
+    [
+        ("a", TypeError),
+        (("a", -1), ValueError),
+        (("a", "0"), ValueError),
+        (("a", 2**31), ValueError),
+        ((1, 0), TypeError),
+    ],
 )
 def test_what_is_no_partition_is_refused_and_nothing_changes(
     partition: TopicPartition, error: type[Exception]
@@ -210,6 +217,64 @@ def test_what_is_assigned_again_by_hand_stays_where_it_is() -> None:
     assert subscription.assign([A0, B0, B0]) == Change(added=(B0,), removed=(A1,))
     assert subscription[A0].position == Position(10)
     assert not subscription[B0].is_held
+
+
+@pytest.mark.parametrize("others", [["b"], ["b", "c"]])
+def test_what_is_not_wanted_any_more_is_held_until_it_is_wanted_again(others: list[str]) -> None:
+    subscription = grouped(A0, B0)
+    subscription.release([A0, B0])
+    for each in (A0, B0):
+        subscription.seek(each, 1)
+    subscription.subscribe(others)
+    before = names(subscription), set(subscription.assignment), set(subscription.positions())
+    subscription.subscribe(["a"])
+
+    assert before == ([B0], {A0, B0}, {A0, B0})
+    assert names(subscription) == [A0]
+
+
+def test_another_pattern_holds_what_it_does_not_match() -> None:
+    subscription = Subscription()
+    subscription.subscribe(PATTERN)
+    subscription.match(["a", "b"])
+    subscription.assigned([A0, B0])
+    subscription.release([A0, B0])
+    subscription.subscribe(re.compile("b.*"))
+
+    assert [each.partition for each in subscription if each.is_held] == [A0]
+
+
+def test_no_callback_that_ends_releases_what_is_not_wanted() -> None:
+    subscription = grouped(A0, B0)
+    subscription.subscribe(["b"])
+    subscription.release([A0, B0])
+    subscription.assigned([A0, A1, B0])
+    subscription.release([A0, A1, B0])
+
+    assert [each.partition for each in subscription if each.is_held] == [A0, A1]
+
+
+def test_what_is_wanted_again_waits_for_its_callback() -> None:
+    subscription = grouped(A0)
+    subscription.subscribe(["b"])
+    subscription.subscribe(["a"])
+    before = subscription[A0].is_held
+    subscription.release([A0])
+    after = subscription[A0].is_held
+    subscription.revoking([A0])
+    subscription.subscribe(["a", "b"])
+
+    assert (before, after) == (True, False)
+    assert subscription[A0].is_held
+
+
+def test_what_comes_back_by_hand_is_not_held() -> None:
+    subscription = grouped(A0)
+    subscription.revoking([A0])
+    subscription.unsubscribe()
+    subscription.assign([A0])
+
+    assert not subscription[A0].is_held
 
 
 def test_partitions_about_to_be_revoked_are_not_fetched_but_can_be_committed() -> None:
@@ -321,11 +386,13 @@ def test_a_seek_may_bring_its_epoch() -> None:
     assert subscription[A0].phase is Phase.FETCHING
 
 
-def test_a_negative_offset_cannot_be_sought() -> None:
+def test_what_is_no_offset_cannot_be_sought() -> None:
     subscription = fetching(A0)
 
     with pytest.raises(ValueError, match="0 or more, not -1"):
         subscription.seek(A0, -1)
+    with pytest.raises(ValueError, match=r"a-0: an offset to seek is below 2\*\*63"):
+        subscription.seek(A0, 2**63)
     assert subscription[A0].position == Position(10)
 
 

@@ -31,15 +31,22 @@ def record(offset: int, key: bytes | None = b"k", value: bytes | None = b"1") ->
 
 
 def test_without_any_records_need_not_come_here() -> None:
-    assert not user_code().reads
-    assert user_code(key_deserializer=bytes.decode).reads
-    assert user_code(value_deserializer=int).reads
+    class Sees:
+        """Anything."""
+
+        def on_consume(self, records: list[Any]) -> None:
+            return None
+
+    assert not user_code().deserializes
+    assert user_code(key_deserializer=bytes.decode).deserializes
+    assert user_code(value_deserializer=int).deserializes
+    assert not user_code(interceptors=[object()]).intercepts
+    assert user_code(interceptors=[Sees()]).intercepts
 
 
 def test_deserialized_records_have_the_shape_of_others() -> None:
-    (made,), error = user_code(key_deserializer=bytes.decode, value_deserializer=int).read(
-        [record(7)]
-    )
+    code = user_code(key_deserializer=bytes.decode, value_deserializer=int)
+    (made,), error = code.deserialized([record(7)])
     was = record(7)
 
     assert error is None
@@ -51,9 +58,8 @@ def test_deserialized_records_have_the_shape_of_others() -> None:
 
 
 def test_what_is_not_there_is_not_deserialized() -> None:
-    (made,), _ = user_code(key_deserializer=int, value_deserializer=int).read(
-        [record(7, None, None)]
-    )
+    code = user_code(key_deserializer=int, value_deserializer=int)
+    (made,), _ = code.deserialized([record(7, None, None)])
 
     assert (made.key, made.value) == (None, None)
 
@@ -64,20 +70,28 @@ def test_what_is_not_there_is_not_deserialized() -> None:
 def test_the_first_that_cannot_be_read_ends_the_list_with_an_error(part: str, option: str) -> None:
     bad = record(8, b"bad", b"bad")
     good = record(7, b"1", b"1")
-    made, error = user_code(**{option: int}).read([good, bad, good])
+    made, error = user_code(**{option: int}).deserialized([good, bad, good])
 
     assert [each.offset for each in made] == [7]
     assert isinstance(error, DeserializationError)
     assert (error.topic, error.partition, error.offset, error.next_offset) == ("t", 3, 8, 9)
     assert error.part == part
-    assert str(error).startswith(f"t-3 at offset 8: the {part} cannot be deserialized: invalid")
-    assert str(error).endswith("seek to 9 to skip the record")
+    assert str(error) == (
+        f"t-3 at offset 8: the {part} cannot be deserialized: ValueError; seek to 9 to skip the"
+        " record"
+    )
     assert isinstance(error.__cause__, ValueError)
 
 
 def test_interceptors_change_records_one_after_the_other_and_may_fail() -> None:
-    class Doubles:
-        """Hands each over twice."""
+    class Moves:
+        """Hands others over: those after them."""
+
+        def on_consume(self, records: list[Any]) -> list[Any]:
+            return [record(each.offset + 1) for each in records]
+
+    class Adds:
+        """Is passed over."""
 
         def on_consume(self, records: list[Any]) -> list[Any]:
             return records * 2
@@ -94,10 +108,40 @@ def test_interceptors_change_records_one_after_the_other_and_may_fail() -> None:
         def on_consume(self, records: list[Any]) -> None:
             return None
 
-    code = user_code(interceptors=[Doubles(), Raises(), Silent(), Doubles(), object()])
+    class Loses:
+        """All but the first."""
 
-    assert code.reads
-    assert code.read([record(1)]) == ([record(1)] * 4, None)
+        def on_consume(self, records: list[Any]) -> list[Any]:
+            return records[:1]
+
+    every = [Moves(), Raises(), Silent(), Adds(), Loses(), Moves(), object()]
+    code = user_code(interceptors=every)
+
+    assert code.intercepted([record(1), record(2)]) == [record(3)]
+    assert code.intercepted([]) == []
+
+
+@pytest.mark.parametrize("given", [[None], (), "records", {}, [record(1), "record"]])
+def test_an_interceptor_that_gives_something_else_is_passed_over(given: Any) -> None:
+    class Gives:
+        """What the test says."""
+
+        def on_consume(self, records: list[Any]) -> Any:
+            return given
+
+    assert user_code(interceptors=[Gives()]).intercepted([record(1)] * 2) == [record(1)] * 2
+
+
+def test_an_interceptor_may_give_records_with_any_values() -> None:
+    made = ConsumerRecord("t", 3, 1, 1_000, "k", {"a": 1})
+
+    class Makes:
+        """One with a dict."""
+
+        def on_consume(self, records: list[Any]) -> list[Any]:
+            return [made]
+
+    assert user_code(interceptors=[Makes()]).intercepted([record(1)]) == [made]
 
 
 # -- listeners

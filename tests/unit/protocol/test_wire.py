@@ -9,7 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_aio.errors import CorrelationIdError, ProtocolError, UnsupportedVersion
+from kafka_aio.errors import (
+    CorrelationIdError,
+    ProtocolError,
+    SerializationError,
+    UnsupportedVersion,
+)
 from kafka_aio.protocol.codec import decode
 from kafka_aio.protocol.frame import decode_request_head, encode_response
 from kafka_aio.protocol.messages.api_versions import (
@@ -399,7 +404,7 @@ def test_ids_begin_again_after_the_last_one() -> None:
 @pytest.mark.parametrize(
     ("request_", "version", "error"),
     [
-        (HeartbeatRequest(group_id="g", generation_id=2**31, member_id="m"), 3, ValueError),
+        (HeartbeatRequest(group_id="g", generation_id=2**31, member_id="m"), 3, SerializationError),
         (HEARTBEAT, 99, UnsupportedVersion),
     ],
 )

@@ -19,6 +19,7 @@ from kafka_aio.consumer.membership.member import (
     Send,
     Step,
     Wanted,
+    Warn,
 )
 from kafka_aio.consumer.membership.subscriptions import Assigned, Subscription
 from kafka_aio.errors import BrokerError, KafkaError
@@ -95,6 +96,7 @@ class Played:
         **options: Any,
     ) -> None:
         self.now = 100.0
+        self.warned: list[str] = []
         self.member = ClassicMember(
             group_id="g",
             assignors=assignors,
@@ -125,9 +127,11 @@ class Played:
         return self.steps()
 
     def steps(self) -> list[Step]:
+        """What is to be done now; `warned` has what is to be logged."""
         steps = self.member.poll(now=self.now)
         assert self.member.poll(now=self.now) == [], "each step is returned once"
-        return steps
+        self.warned += [each.text for each in steps if isinstance(each, Warn)]
+        return [each for each in steps if not isinstance(each, Warn)]
 
     def step(self, kind: type[S]) -> S:
         """The one thing to be done now."""

@@ -7,7 +7,15 @@ from typing import Any, TypeVar
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.membership.consumer import ConsumerMember
-from kafka_aio.consumer.membership.member import Assign, Membership, Revoke, Send, Step, Wanted
+from kafka_aio.consumer.membership.member import (
+    Assign,
+    Membership,
+    Revoke,
+    Send,
+    Step,
+    Wanted,
+    Warn,
+)
 from kafka_aio.errors import BrokerError, KafkaConnectionError, KafkaError
 from kafka_aio.protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatAssignment,
@@ -80,6 +88,7 @@ class Coordinated:
         self.is_a_membership: Membership = self.member
         self.now = 0.0
         self.out: list[ConsumerGroupHeartbeatRequest] = []
+        self.warned: list[str] = []
         if topics or regex:
             self.subscribe(*topics, regex=regex)
 
@@ -90,14 +99,16 @@ class Coordinated:
         self.member.asked(now=self.now)
 
     def poll(self, after: float = 0.0) -> list[Step]:
-        """What is begun now, or later; heartbeats are `out` as well."""
+        """What is begun now, or later; heartbeats are `out` as well, what is logged is `warned`."""
         self.now += after
         steps = self.member.poll(now=self.now)
         for step in steps:
             if isinstance(step, Send):
                 assert isinstance(step.request, ConsumerGroupHeartbeatRequest)
                 self.out.append(step.request)
-        return steps
+            elif isinstance(step, Warn):
+                self.warned.append(step.text)
+        return [each for each in steps if not isinstance(each, Warn)]
 
     def only(self, kind: type[S], after: float = 0.0) -> S:
         """The one thing that is begun now."""

@@ -6,14 +6,17 @@ from math import inf
 
 import pytest
 
-from kafka_aio.consumer.membership.member import Assign, Revoke, Send, Tell
+from kafka_aio.consumer.membership.member import Assign, Lose, Revoke, Send, Tell
 from kafka_aio.errors import (
+    BrokerError,
     CoordinatorLoadInProgress,
     FencedInstanceId,
     GroupAuthorizationFailed,
+    IllegalGeneration,
     KafkaConnectionError,
     MemberIdRequired,
     RebalanceInProgress,
+    UnknownMemberId,
 )
 from kafka_aio.protocol.messages.groups import (
     HeartbeatRequest,
@@ -60,6 +63,7 @@ def test_a_heartbeat_goes_out_each_interval_and_one_at_a_time() -> None:
     played.answer(send.request, ALIVE)
     first = played.sent(HeartbeatRequest)
     played.answer(first, ALIVE)
+    assert (played.member.tally.heartbeats, played.member.tally.rebalances) == (2, 1)
     assert played.member.deadline == played.now + INTERVAL
 
 
@@ -145,6 +149,8 @@ def test_who_is_not_asked_for_too_long_leaves_and_comes_back_when_asked() -> Non
 
     (leave,) = played.after(REBALANCE)
 
+    assert len(played.warned) == 1
+    assert played.member.is_overdue
     assert isinstance(leave, Send)
     assert leave.request == leaving("no records were asked for within max.poll.interval.ms")
     assert played.member.generation == -1
@@ -152,9 +158,53 @@ def test_who_is_not_asked_for_too_long_leaves_and_comes_back_when_asked() -> Non
     played.refuse(heartbeat, GroupAuthorizationFailed)  # of no interest any more
     played.answer(leave.request, LeaveGroupResponse(error_code=0))
     assert (played.after(60), played.member.deadline) == ([], inf)
+    assert len(played.warned) == 1
     played.asks()
+    assert not played.member.is_overdue
     assert played.loses() == (A0,)
     assert played.sent(JoinGroupRequest).member_id == ""
+
+
+def test_who_is_not_asked_for_too_long_is_told_why_and_what_to_do() -> None:
+    played = Played()
+    played.becomes_stable(A0)
+    played.heartbeat()
+    played.after(REBALANCE + 7)
+
+    (text,) = played.warned
+    assert text.startswith("group 'g': no records were asked for in 310.0 s")
+    assert "max_poll_interval_ms=300000" in text
+    for advice in ("max_poll_records", "raise max_poll_interval_ms", "tasks"):
+        assert advice in text
+
+
+@pytest.mark.parametrize("error", [UnknownMemberId, IllegalGeneration])
+def test_who_was_thrown_out_and_does_not_ask_is_overdue_all_the_same(
+    error: type[BrokerError],
+) -> None:
+    played = Played()
+    played.becomes_stable(A0)
+    played.refuse(played.heartbeat(), error)
+    lose = played.step(Lose)
+    early = played.after(REBALANCE - 10), played.member.is_overdue
+    late = played.after(10)
+    quiet = played.after(REBALANCE)
+
+    assert early == ([], False)
+    assert [type(each) for each in late] == ([] if error is UnknownMemberId else [Send])
+    assert (quiet, len(played.warned), played.member.is_overdue) == ([], 1, True)
+    played.asks()
+    played.done(lose)
+    assert played.sent(JoinGroupRequest).member_id == ""
+
+
+def test_who_left_for_another_reason_is_not_overdue() -> None:
+    played = Played()
+    played.becomes_stable(A0)
+    played.after(REBALANCE)
+    played.member.leave("bye")
+
+    assert not played.member.is_overdue
 
 
 def test_who_is_asked_stays() -> None:
@@ -166,6 +216,7 @@ def test_who_is_asked_stays() -> None:
 
     assert played.after(REBALANCE - 1) == []
     assert played.member.deadline == played.now + 1
+    assert (played.warned, played.member.is_overdue) == ([], False)
 
 
 def test_a_static_member_that_is_not_asked_goes_without_a_word() -> None:
@@ -175,6 +226,7 @@ def test_a_static_member_that_is_not_asked_goes_without_a_word() -> None:
 
     assert played.after(REBALANCE) == []
     assert played.member.generation == -1
+    assert len(played.warned) == 1
     played.asks()
     assert played.loses() == (A0,)
     assert played.sent(JoinGroupRequest).group_instance_id == "i"

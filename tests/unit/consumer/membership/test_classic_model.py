@@ -214,12 +214,11 @@ class Lives(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.0, 0.05, 1.0, INTERVAL, REBALANCE]))
     def poll(self, seconds: float) -> None:
         self.now += seconds
-        was_in = self.member.generation >= 0
         for step in self.member.poll(now=self.now):
             assert all(step is not each for each in self.seen)
             self.seen.append(step)
             self._begin(step)
-        if was_in and self.member.generation < 0:  # it left by itself
+        if self.member.is_overdue:  # it left by itself
             self.is_asked = False
             self.sharing.clear()
             self.calls = [each for each in self.calls if isinstance(each, LeaveGroupRequest)]

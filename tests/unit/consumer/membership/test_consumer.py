@@ -224,8 +224,13 @@ def test_who_does_not_ask_for_records_leaves_then_loses_all_when_it_does(
     assert (leave.member_epoch, leave.instance_id) == (epoch, instance_id)
     assert (state, quiet, it.member.deadline) == ("stale", [], inf)
     assert it.member.owned == set(partitions(t=[0, 1]))
+    assert it.member.is_overdue
+    (text,) = it.warned
+    assert text.startswith("group 'g': no records were asked for in 300.0 s")
+    assert "max_poll_interval_ms=300000" in text
 
     it.ask()
+    assert not it.member.is_overdue
     lose = it.only(Lose)
     it.done(lose)
 
@@ -252,6 +257,8 @@ def test_a_stale_member_leaves_when_its_heartbeat_is_back_and_does_not_heed_it()
     it.heartbeat(after=MAX_POLL - 1)
 
     assert (it.poll(after=1), it.member.state) == ([], "leaving")
+    assert it.member.is_overdue
+    assert (it.member.tally.heartbeats, it.member.tally.rebalances) == (3, 1)
 
     it.hear(7, T01)
 
@@ -289,6 +296,22 @@ def test_a_step_that_outlasts_the_membership_ends_before_all_is_lost() -> None:
     it.done(revoke)
 
     assert it.only(Lose).partitions == partitions(t=[0])
+
+
+def test_who_was_thrown_out_and_does_not_ask_is_overdue_all_the_same() -> None:
+    it = Coordinated("t")
+    it.settle(target=T01)
+    it.heartbeat(after=INTERVAL)
+    it.refuse(UnknownMemberId())
+    lose = it.only(Lose)
+    early = it.poll(after=MAX_POLL - 10), it.member.is_overdue
+    late = it.poll(after=10)
+
+    assert early == ([], False)
+    assert (late, len(it.warned), it.member.is_overdue) == ([], 1, True)
+    it.ask()
+    it.done(lose)
+    assert it.heartbeat().member_epoch == 0
 
 
 def test_who_did_not_ask_while_all_was_lost_does_not_join_for_nothing() -> None:
