@@ -76,6 +76,7 @@ class Awaiting:
         self.waits_for: Any = None
         self.result: Any = None
         self.error: BaseException | None = None
+        self.is_begun = False
         self.is_woken = False
         self.raises: BaseException | None = None
         """What its next step raises, out of the task."""
@@ -86,6 +87,7 @@ class Awaiting:
 
     def step(self, thrown: BaseException | None = None) -> Awaiting:
         """Go on, or be thrown something."""
+        self.is_begun, self.is_woken = True, False
         self.waits_for = None
         try:
             self.waits_for = self._work.throw(thrown) if thrown else self._work.send(None)

@@ -115,6 +115,9 @@ class Run:
         if not self._awaiting:
             return None
         each = self._awaiting.pop(number % len(self._awaiting))
+        if each.is_begun and not each.is_woken:  # no task goes on before that
+            self._awaiting.append(each)
+            return "waits"
         if each.step().is_done:
             return each.result, type(each.error), str(each.error)
         self._awaiting.append(each)
