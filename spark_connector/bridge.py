@@ -15,8 +15,10 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, InvalidStateError, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import islice
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast
 
 from kafka_aio.errors import StateError
@@ -28,6 +30,8 @@ T = TypeVar("T")
 
 GRACE: Final = 5.0
 """Seconds that what was cancelled has to end."""
+SLOW: Final = 0.1
+"""Seconds after which the rows of a chunk are slow to come."""
 
 log = logging.getLogger("spark_connector")
 
@@ -54,6 +58,12 @@ class LoopThread:
     def __repr__(self) -> str:
         state = "running" if self.is_running else "ended"
         return f"<LoopThread of process {self._pid}: {state}, {len(self.watchers)} wait for it>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()
 
     @property
     def is_running(self) -> bool:
@@ -229,21 +239,13 @@ def loop_thread() -> LoopThread:
     return thread
 
 
-@contextmanager
-def partition_loop(*, fresh: bool = False) -> Iterator[LoopThread]:
+def partition_loop(*, fresh: bool = False) -> AbstractContextManager[LoopThread]:
     """The loop thread for the time of one Spark partition.
 
     Args:
         fresh: One of its own, with clients of its own; both end with the block.
     """
-    if not fresh:
-        yield loop_thread()
-        return
-    thread = LoopThread()
-    try:
-        yield thread
-    finally:
-        thread.stop()
+    return LoopThread() if fresh else nullcontext(loop_thread())
 
 
 class _Group:
@@ -320,6 +322,14 @@ def _result(ended: _Ended) -> Any:
         del ended  # an error is not to hold, by its traceback, what holds it
 
 
+class More(Generic[B]):
+    """A result of `pump` that is not all: there is work left, which takes no other chunk."""
+
+    def __init__(self, result: B, rest: Callable[[], Coroutine[Any, Any, B | More[B]]]) -> None:
+        self.result = result
+        self.rest = rest
+
+
 class _Pump(Generic[B]):
     """What `pump` has under way."""
 
@@ -345,7 +355,7 @@ class _Pump(Generic[B]):
         """How many have been begun, and not given."""
         return self._begun - self._given
 
-    def begin(self, work: Coroutine[Any, Any, B]) -> None:
+    def begin(self, work: Coroutine[Any, Any, B | More[B]]) -> None:
         self._group.begin(self._begun, work)
         self._begun += 1
 
@@ -364,7 +374,11 @@ class _Pump(Generic[B]):
         while not self.is_ready():
             self._see()
         self._given += 1
-        return cast(B, _result(self._ended.pop(self._given - 1)))
+        result = _result(self._ended.pop(self._given - 1))
+        if isinstance(result, More):
+            self.begin(result.rest())
+            result = result.result
+        return cast(B, result)
 
     def _see(self) -> None:
         number, ended = self._queue.get()
@@ -378,7 +392,7 @@ class _Pump(Generic[B]):
 def pump(
     thread: LoopThread,
     chunks: Iterable[A],
-    work: Callable[[A], Coroutine[Any, Any, B]],
+    work: Callable[[A], Coroutine[Any, Any, B | More[B]]],
     *,
     window: int = 4,
 ) -> Iterator[B]:
@@ -390,7 +404,7 @@ def pump(
     Args:
         thread: Where the work is done.
         chunks: Advanced on the caller's thread alone, and only as far as there is room.
-        work: What is awaited for each of them.
+        work: What is awaited for each of them. What it returns may be `More`.
         window: How many chunks may be under way.
 
     Returns:
@@ -406,6 +420,17 @@ def pump(
                 yield pumped.first()
         while pumped.under_way:
             yield pumped.first()
+
+
+def chunked(rows: Iterable[A], most: int) -> Iterator[list[A]]:
+    """Rows in chunks: few at first, and as many as come in a while, for results to leave."""
+    left, size = iter(rows), 1
+    begun = monotonic()
+    while chunk := list(islice(left, size)):
+        is_slow = monotonic() - begun > SLOW
+        size = max(size // 2, 1) if is_slow else min(2 * size, most)
+        yield chunk
+        begun = monotonic()
 
 
 class _End(NamedTuple):

@@ -10,4 +10,7 @@ class DataLossError(KafkaError):
 
 
 class RowError(KafkaError):
-    """A row could not be written; the message says where it stands, the cause why."""
+    """A row could not be written, or its call failed by what cannot be raised as it is.
+
+    The message says where it stands, the cause why.
+    """

@@ -108,6 +108,7 @@ class OffsetRange:
 
     Raises:
         ValueError: There is no such range.
+        TypeError: The topic is no str, or another part no int.
     """
 
     topic: str
@@ -116,12 +117,20 @@ class OffsetRange:
     end: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.topic, str):
+            raise TypeError(f"topic of an offset range is a str, not {self.topic!r}")
+        if not self.topic:
+            raise ValueError("topic of an offset range is a name, not ''")
         for name in ("partition", "start", "end"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} of an offset range is an int, not {value!r}")
-            if not 0 <= value <= LARGEST:
-                raise ValueError(f"{name} of an offset range is 0 or more, not {value}")
+            if value < 0:
+                raise ValueError(f"{name} of an offset range is 0 or more, not {shown(value)}")
+            most = _LARGEST_PARTITION if name == "partition" else LARGEST
+            if value > most:
+                text = f"{name} of an offset range is {most} at most, not {shown(value)}"
+                raise ValueError(text)
         if self.end < self.start:
             raise ValueError(f"{self} ends before it begins")
 

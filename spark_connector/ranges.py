@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio import Consumer, FetchedBatch, TopicPartition
-from kafka_aio.errors import OffsetOutOfRange
+from kafka_aio.errors import KafkaError, OffsetOutOfRange, UnknownTopicOrPartition
 from spark_connector import clients
 from spark_connector.bridge import loop_thread, read_ahead
 from spark_connector.errors import DataLossError
@@ -54,6 +54,30 @@ def _without_empty_headers(rows: RecordBatch) -> RecordBatch:
     return rows.set_column(rows.schema.get_field_index("headers"), "headers", nulled)
 
 
+async def check(ranges: Collection[OffsetRange], options: ReadOptions) -> None:
+    """Whether there are the partitions of ranges; a range without offsets may be of none.
+
+    Raises:
+        UnknownTopicOrPartition: There is no such partition; says which range that is.
+        KafkaError: That cannot be found out.
+    """
+    wanted = [each for each in ranges if each]
+    if not wanted:
+        return
+    async with clients.admin(options.admin_options()) as admin:
+        found = await admin.describe_topics({each.topic for each in wanted})
+    for each in wanted:
+        topic = found[each.topic]
+        if isinstance(topic, UnknownTopicOrPartition):
+            raise UnknownTopicOrPartition(topic.message, where=f"range {each}") from topic
+        if isinstance(topic, KafkaError):
+            raise topic
+        count = len(topic.partitions)
+        if each.partition >= count:
+            text = f"the topic has partitions 0 to {count - 1}"
+            raise UnknownTopicOrPartition(text, where=f"range {each}")
+
+
 async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[FetchedBatch, None]:
     """Read a range, by the consumer of this process.
 
@@ -93,6 +117,6 @@ async def _left(
 def _lost(partition: TopicPartition, at: int, end: int, why: Exception) -> DataLossError:
     return DataLossError(
         f"{partition} is to be read from offset {at} to {end}, and not all of that is there:"
-        f" {why}. Records have expired, or the topic was made anew. To read what is left, set"
-        " failOnDataLoss to false"
+        f" {why}. Records have expired, the topic was made anew, or, with read_committed, a"
+        " transaction is open there. To read what is left, set failOnDataLoss to false"
     )

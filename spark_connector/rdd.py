@@ -14,20 +14,27 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import isasyncgenfunction, isgeneratorfunction
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_aio import FetchedBatch, Record
 from kafka_aio.errors import ConfigError
-from spark_connector.bridge import LoopThread, partition_loop, pump, read_ahead
+from spark_connector.bridge import (
+    LoopThread,
+    More,
+    chunked,
+    loop_thread,
+    partition_loop,
+    pump,
+    read_ahead,
+)
 from spark_connector.calls import GRACE, Calls, Host, Setup
 from spark_connector.offsets import OffsetRange
 from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
-from spark_connector.ranges import batches
+from spark_connector.ranges import batches, check
 from spark_connector.sending import Sending
 
 if TYPE_CHECKING:
@@ -66,13 +73,18 @@ def foreach_partition(
         chunk_rows: So many rows at most are sent together.
 
     Returns:
-        A function that Spark calls with the rows of a partition. It raises a `RowError` with the
-        place of the first row that was not delivered; rows are counted from 0.
+        A function that Spark calls with the rows of a partition. The first error that comes ends
+        it: a `RowError` with the place of that row, which need not be the first row that was not
+        delivered. Rows are counted from 0.
 
     Raises:
         ConfigError: The options are wrong.
+        TypeError: The topic is no str, the options are no mapping, or a number is none.
+        ValueError: `chunk_rows` is less than 1.
     """
     given = _plain(options)
+    if topic is not None and not isinstance(topic, str):
+        raise TypeError(f"topic is a str, not {type(topic).__name__}")
     if topic is not None and given.setdefault("topic", topic) != topic:
         raise ConfigError(f"topic is {topic!r}, and the option 'topic' {given['topic']!r}")
     warn_of_unknown(WriteOptions.parse(given).unknown)
@@ -99,10 +111,11 @@ def map_partitions(
         concurrency: How many calls of a partition may be under way.
         ordered: Whether rows keep their order. If not, they leave as they are done.
         setup: Makes an async context manager, such as a client of yours: entered for each task, and
-            left at its end, by the error where there is one.
+            left at its end, by the error where there is one. Calls see the context variables that
+            it has set.
         fresh_loop: Whether each partition has an event loop of its own, or that of its process.
-        chunk_rows: So many rows at most are handed to the event loop together. The first chunks are
-            smaller: the first rows leave early.
+        chunk_rows: So many rows at most are handed to the event loop together. At first they are
+            fewer, as they are where rows are slow to come: so rows leave early.
 
     Returns:
         A function that Spark calls with the rows of a partition.
@@ -135,6 +148,8 @@ def records_rdd(
 ) -> RDD[Record]:
     """The records of offset ranges as an RDD, one Spark partition for each range, in its order.
 
+    The cluster is asked at once whether there are such partitions, and for records by the tasks.
+
     Args:
         sc: The Spark context.
         ranges: What to read; `end` is the first offset that is not read.
@@ -148,6 +163,8 @@ def records_rdd(
     Raises:
         ConfigError: The options are wrong, or say what to read.
         TypeError: These are no ranges.
+        UnknownTopicOrPartition: There is no such partition; says which range that is.
+        KafkaError: That cannot be found out.
     """
     wanted = list(ranges)
     for each in wanted:
@@ -161,9 +178,11 @@ def records_rdd(
     for each in wanted:
         by_topic.setdefault(each.topic, []).append(each.partition)
     given["assign"] = json.dumps(by_topic or {"none": [0]})
-    warn_of_unknown(ReadOptions.parse(given).unknown)
+    parsed = ReadOptions.parse(given)
+    warn_of_unknown(parsed.unknown)
     if not wanted:
         return sc.emptyRDD()
+    loop_thread().run(check(wanted, parsed))
     return sc.parallelize(wanted, len(wanted)).mapPartitions(_Reading(given, fresh_loop))
 
 
@@ -199,33 +218,35 @@ class _Mapping:
     chunk_rows: int
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
-        _check_rows(rows, "mapPartitions, not for map")
-        where = _where()
+        _check_rows(rows, "mapPartitions, not for map")  # now, and not at the first row
+        return self._rows(rows, _where())
+
+    def _rows(self, rows: Iterable[Any], where: str) -> Iterator[Any]:
         with partition_loop(fresh=self.fresh_loop) as thread:
             work = thread.run(self._begun(lambda number: f"{where}row {number}"))
             try:
                 for results in pump(thread, self._chunks(rows), work.step, window=2):
                     yield from results
             except BaseException as error:  # GeneratorExit too: Spark wants no more rows
-                traceback = error.__traceback__
                 work.give_up(thread, error)
-                error.__traceback__ = traceback  # without the frames of who has seen it since
                 raise
             thread.run(work.host.close())
 
     def _chunks(self, rows: Iterable[Any]) -> Iterator[list[Any] | None]:
-        left = iter(rows)
-        size = min(self.concurrency, self.chunk_rows)  # grows: the first rows wait for few others
-        while chunk := list(islice(left, size)):
-            yield chunk
-            size = min(2 * size, self.chunk_rows)
+        yield from chunked(rows, self.chunk_rows)
         yield None
 
     async def _begun(self, place: Callable[[int], str]) -> _Work:
         host = Host(self.setup or nullcontext)
         context = await host.open()
         call = self.fn if self.setup is None else partial(_with, self.fn, context)
-        calls = Calls(call, concurrency=self.concurrency, ordered=self.ordered, place=place)
+        calls = Calls(
+            call,
+            concurrency=self.concurrency,
+            ordered=self.ordered,
+            place=place,
+            context=host.context,
+        )
         host.watch(calls.fail)
         return _Work(host, calls)
 
@@ -241,16 +262,20 @@ class _Work:
     host: Host
     calls: Calls
 
-    async def step(self, rows: list[Any] | None) -> list[Any]:
+    async def step(self, rows: list[Any] | None) -> list[Any] | More[list[Any]]:
         """Take rows, or None at their end. Returns what has come of earlier ones."""
         return await (self.calls.finish() if rows is None else self.calls.feed(rows))
 
     def give_up(self, thread: LoopThread, error: BaseException) -> None:
         """End all of it, but wait for that not for long."""
+        traceback = error.__traceback__
         try:
             thread.wind_up(self._given_up(error), timeout=3 * GRACE)
         except Exception as other:
-            error.add_note(f"then its setup failed to end, by {type(other).__name__}: {other}")
+            with suppress(Exception):  # some errors take no note
+                error.add_note(f"then its setup failed to end, by {type(other).__name__}: {other}")
+        with suppress(Exception):
+            error.__traceback__ = traceback  # without the frames of who has seen it since
 
     async def _given_up(self, error: BaseException) -> None:
         await self.calls.cancel()
@@ -284,14 +309,19 @@ def _where() -> str:
 
 def _check_rows(rows: Iterable[Any], what_for: str) -> None:
     """Spark gives an iterator; one row in its place would be taken apart, and its parts sent."""
-    if isinstance(rows, str | bytes | bytearray | tuple | Mapping):
+    is_row = isinstance(rows, str | bytes | bytearray | tuple | Mapping)
+    if is_row or not isinstance(rows, Iterable):
         raise TypeError(f"this is for {what_for}: it takes the rows of a partition, not one row")
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, str]:
     """As Spark gives options to its sources: names in lower case, and texts."""
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options are a mapping of names to values, not {type(options).__name__}")
     found = {}
     for name, value in options.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an option is a str, not {name!r}")
         if value is not None:
             is_flag = isinstance(value, bool)
             found[name.lower()] = str(value).lower() if is_flag else str(value)

@@ -32,7 +32,7 @@ _COLUMNS: Final = {
     "value": (pa.binary(), "bytes or a str"),
     "key": (pa.binary(), "bytes or a str"),
     "topic": (pa.string(), "a str"),
-    "partition": (pa.int32(), "a whole number"),
+    "partition": (pa.int32(), "a whole number of 32 bits"),
     "timestamp": (pa.int64(), "milliseconds since 1970, or a datetime"),
     "headers": (_HEADERS, "pairs of a str and bytes"),
 }
@@ -152,7 +152,8 @@ class Rows:
         """What to say of a chunk that was not sent, or not as a whole."""
         index, reason = _place(error)
         if index is None:
-            rows = f"rows {chunk.first_row} to {chunk.first_row + chunk.batch.num_rows - 1}"
+            first, last = chunk.first_row, chunk.first_row + chunk.batch.num_rows - 1
+            rows = f"row {first}" if first == last else f"rows {first} to {last}"
             return RowError(f"{self._where(rows, self.topic)}: {reason}")
         topic = self.topic
         if "topic" in chunk.batch.schema.names:
@@ -205,13 +206,21 @@ def _weight(part: Any) -> int:
 
 def _place(error: Exception) -> tuple[int | None, str]:
     """The index of the first row that an error of `send_many` is about, and what it says of it."""
-    text = str(error) if str(error) else type(error).__name__
     if isinstance(error, SendManyError) and error.failed:
-        return min(error.failed), text
+        # Its own text counts the rows of a chunk, and that of its cause those of a batch.
+        first, count = min(error.failed), len(error.failed)
+        others = "" if count == 1 else f"the first of {count} rows that were not delivered: "
+        return first, others + _said(error.failed[first])
+    is_of_row = isinstance(error, SendManyError) and error.__cause__ is not None
+    text = _said(error.__cause__ if is_of_row else error)
     named = re.search(r"\brow ([0-9]+): ", text)
     if named is None:
         return None, text
     return int(named[1]), text[: named.start()] + text[named.end() :]
+
+
+def _said(error: BaseException | None) -> str:
+    return str(error) or type(error).__name__
 
 
 def _array(name: str, values: Sequence[Any]) -> pa.Array:
@@ -221,14 +230,30 @@ def _array(name: str, values: Sequence[Any]) -> pa.Array:
         return array
     wrong = (index for index, each in enumerate(values) if _converted([each], kind) is None)
     index = next(wrong)
+    if _has_surrogate(values[index]):
+        raise WrongRow(index, f"its {name} has half of a surrogate pair: that is no text in UTF-8")
     raise WrongRow(index, f"its {name} is {_kind(values[index])}, and has to be {wanted}")
 
 
+def _has_surrogate(part: Any) -> bool:
+    if isinstance(part, str):
+        return any("\ud800" <= each <= "\udfff" for each in part)
+    return isinstance(part, list | tuple) and any(map(_has_surrogate, part))
+
+
 def _converted(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    # Arrow would cut off what comes after the point.
+    if pa.types.is_integer(kind) and not all(map(_is_whole, set(map(type, values)))):
+        return None
     try:
         return pa.array(values, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
+
+
+def _is_whole(kind: type) -> bool:
+    """Whether it is that of a whole number, be it numpy's, or of None."""
+    return kind is type(None) or (hasattr(kind, "__index__") and kind is not bool)
 
 
 def _kind(value: object) -> str:
@@ -260,5 +285,7 @@ def _headers(index: int, value: Any) -> list[tuple[Any, Any]] | None:
 def _header(pair: Any) -> tuple[Any, Any]:
     if hasattr(pair, "__fields__") or isinstance(pair, Mapping):  # a Row has them in any order
         return pair["key"], pair["value"]
+    if isinstance(pair, str | bytes | bytearray):  # two letters are no pair
+        raise TypeError
     key, value = pair
     return key, value

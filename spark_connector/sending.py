@@ -39,19 +39,16 @@ class Sending:
             How many rows that are.
 
         Raises:
-            RowError: Some were not: it has the place of the first.
-            KafkaError: The cluster cannot be reached, or does not let us in.
+            RowError: Some were not: it has the place of the first. Or none was, as the cluster
+                cannot be reached or does not let us in: it has the place of all.
         """
         async with AsyncExitStack() as borrowed:
-            async with self._turn:
-                producer = await borrowed.enter_async_context(clients.producer(self._options))
-                try:
-                    deliveries = await producer.submit_many(self._rows.topic, chunk.batch)
-                except (KafkaError, TypeError, ValueError) as error:
-                    raise self._rows.error(chunk, error) from error
             try:
+                async with self._turn:
+                    producer = await borrowed.enter_async_context(clients.producer(self._options))
+                    deliveries = await producer.submit_many(self._rows.topic, chunk.batch)
                 await deliveries
-            except KafkaError as error:
+            except (KafkaError, TypeError, ValueError) as error:
                 raise self._rows.error(chunk, error) from error
         count: int = chunk.batch.num_rows
         return count

@@ -24,6 +24,9 @@ from tests.spark.topics import Topics
 pytestmark = pytest.mark.timeout(400)
 
 ALL_KINDS = tuple(kinds.WAYS)
+HALF = held.ROWS // 2  # of what is written, or in each partition of a batch
+OF_HELD_TASK = set(range(2 * HALF, 4 * HALF, 2))  # of a query; the keys of partition 0
+MORE = 50  # for each partition, once the queries have gone on
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "200ms",
@@ -150,56 +153,167 @@ def kill_executor(told: Told, cluster: Standalone) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+def fill(topics: Topics, told: Told, count: int, *, first: int = 0) -> None:
+    """The source: as many records in each of its partitions, each with a number as its key."""
+    for partition in (0, 1):
+        for i in range(first, first + count):
+            key = b"%d" % (2 * i + partition)
+            value = key.ljust(held.SIZE, b".")
+            topics.send(short(topics, told.source), value, key=key, partition=partition, i=i)
+    topics.flush()
+
+
+def check_on_the_way(topics: Topics, topic: str, written: set[int], program: Running) -> None:
+    """Some of what the task that stands still is to write is there, and not all."""
+    wait(lambda: bool(written & {*keys(topics, topic)}), program.log)
+    assert not written <= {*keys(topics, topic)}, "it is not on the way, but done"
+
+
 @pytest.mark.spark_long
+@pytest.mark.parametrize("way", ["write", "write_rdd"])
 def test_nothing_is_lost_if_an_executor_is_killed_while_it_writes(
-    topics: Topics, told: Told, cluster: Standalone, programs: list[Running]
+    way: str, topics: Topics, told: Told, cluster: Standalone, programs: list[Running]
 ) -> None:
-    program = Running(cluster.place, held.__name__, doing(told, "write"))
+    program = Running(cluster.place, held.__name__, doing(told, way))
     programs.append(program)
     program.wait_file(told.file("held"))
-    written = set(range(held.ROWS // 2))  # by the task that stands still, if it did not
-    wait(lambda: bool(written & {*keys(topics, told.source)}), program.log)
-    assert not written <= {*keys(topics, told.source)}, "it is not on the way, but done"
+    check_on_the_way(topics, told.source, set(range(HALF)), program)
 
     kill_executor(told, cluster)
 
     answered(program.wait_end())
+    assert told.file("attempt-0-1").exists()
     assert {*keys(topics, told.source)} == set(range(held.ROWS))
 
 
 @pytest.mark.spark_long
+@pytest.mark.parametrize("way", ["read", "read_rdd"])
 def test_nothing_is_lost_or_read_twice_if_an_executor_is_killed_while_it_reads(
-    topics: Topics, told: Told, cluster: Standalone, programs: list[Running]
+    way: str, topics: Topics, told: Told, cluster: Standalone, programs: list[Running]
 ) -> None:
-    half, source = held.ROWS // 2, short(topics, told.source)
-    for partition in (0, 1):
-        for i in range(half):
-            topics.send(source, b"%d" % i + held.SIZE * b".", partition=partition, i=i)
-    topics.flush()
-    program = Running(cluster.place, held.__name__, doing(told, "read"))
+    fill(topics, told, HALF)
+    program = Running(cluster.place, held.__name__, doing(told, way))
     programs.append(program)
     program.wait_file(told.file("held"))
 
     kill_executor(told, cluster)
 
     found = answered(program.wait_end())["found"]
-    assert sorted(map(tuple, found)) == places({0: half, 1: half})
+    assert told.file("attempt-0-1").exists()
+    assert sorted(map(tuple, found)) == places({0: HALF, 1: HALF})
 
 
 @pytest.mark.spark_long
-def test_nothing_is_lost_if_a_copy_of_a_task_overtakes_it(
-    topics: Topics, told: Told, cluster: Standalone, programs: list[Running]
+@pytest.mark.parametrize("way", ["query_to_topic", "query_to_journal"])
+def test_queries_go_on_and_lose_nothing_if_an_executor_is_killed_in_a_batch(
+    way: str, topics: Topics, told: Told, cluster: Standalone, programs: list[Running]
 ) -> None:
-    place = Place(cluster.place.master, {**cluster.place.settings, **SPECULATION})
-    program = Running(place, held.__name__, doing(told, "write"))
+    fill(topics, told, 3 * HALF)
+    program = Running(cluster.place, held.__name__, doing(told, way))
+    programs.append(program)
+    program.wait_file(told.file("held"))
+    if way == "query_to_topic":
+        check_on_the_way(topics, told.target, OF_HELD_TASK, program)
+    else:
+        assert [batch for batch, _ in Journal(told.file("journal")).tries()] == [0]
+
+    kill_executor(told, cluster)
+
+    check_queries(topics, told, program)
+    assert told.file("attempt-0-1").exists()
+    twice = {key for key, count in Counter(keys(topics, told.target)).items() if count > 1}
+    assert twice <= OF_HELD_TASK
+
+
+def check_queries(topics: Topics, told: Told, program: Running) -> None:
+    """They do what there is and what comes then; nothing is lost, and no batch comes again."""
+    journal = Journal(told.file("journal"))
+    wait_done(topics, told, program, 3 * HALF)
+    fill(topics, told, MORE, first=3 * HALF)
+    wait_done(topics, told, program, 3 * HALF + MORE)
+    told.file("enough").touch()
+    answered(program.wait_end())
+
+    assert {*keys(topics, told.target)} == set(range(2 * (3 * HALF + MORE)))
+    assert journal.kept() == places({0: 3 * HALF + MORE, 1: 3 * HALF + MORE})
+    batches = dict(journal.tries())
+    assert len(batches) == len(journal.tries())
+    for number in range(3):
+        assert batches[number] == places({0: HALF, 1: HALF}, first=number * HALF)
+
+
+def wait_done(topics: Topics, told: Told, program: Running, count: int) -> None:
+    """Until as many records of each partition have come to both ends."""
+
+    def found() -> tuple[int, int]:
+        kept = Journal(told.file("journal")).kept()
+        return len(kept), len({*keys(topics, told.target)})
+
+    def is_done() -> bool:
+        assert program.process.is_running, program.log()
+        # Before that is there, the whole topic has not to be read to know it.
+        return told.file("checkpoint-topic/commits/2").exists() and min(found()) >= 2 * count
+
+    wait(is_done, lambda: f"{found()} of {2 * count} each\n{program.log()}", 120)
+
+
+# Tasks that are overtaken by a copy.
+
+
+@pytest.fixture
+def hasty(cluster: Standalone) -> Place:
+    """A task that takes too long is begun once more, on the other host."""
+    return Place(cluster.place.master, {**cluster.place.settings, **SPECULATION})
+
+
+def check_overtaken(told: Told) -> None:
+    """The task that stands still did not end, and its copy ran on the other host."""
+    assert told.file("held").exists()
+    assert not told.file("went-on").exists()
+    assert told.file("attempt-0-0").read_text() != told.file("attempt-0-1").read_text()
+
+
+@pytest.mark.spark_long
+@pytest.mark.parametrize("way", ["write", "write_rdd"])
+def test_nothing_is_lost_if_a_copy_of_a_task_overtakes_it(
+    way: str, topics: Topics, told: Told, hasty: Place, programs: list[Running]
+) -> None:
+    program = Running(hasty, held.__name__, doing(told, way))
     programs.append(program)
 
-    seconds = answered(program.wait_end())["seconds"]
+    answered(program.wait_end())
 
-    assert told.file("held").exists()
-    assert told.file("attempt-0-1").exists()
-    assert seconds < held.HELD_SECONDS
+    check_overtaken(told)
     assert {*keys(topics, told.source)} == set(range(held.ROWS))
+
+
+@pytest.mark.spark_long
+@pytest.mark.parametrize("way", ["read", "read_rdd"])
+def test_nothing_is_lost_or_read_twice_if_a_copy_of_a_task_overtakes_it(
+    way: str, topics: Topics, told: Told, hasty: Place, programs: list[Running]
+) -> None:
+    fill(topics, told, HALF)
+    program = Running(hasty, held.__name__, doing(told, way))
+    programs.append(program)
+
+    found = answered(program.wait_end())["found"]
+
+    check_overtaken(told)
+    assert sorted(map(tuple, found)) == places({0: HALF, 1: HALF})
+
+
+@pytest.mark.spark_long
+@pytest.mark.parametrize("way", ["query_to_topic", "query_to_journal"])
+def test_queries_go_on_and_lose_nothing_if_a_copy_of_a_task_overtakes_it_in_a_batch(
+    way: str, topics: Topics, told: Told, hasty: Place, programs: list[Running]
+) -> None:
+    fill(topics, told, 3 * HALF)
+    program = Running(hasty, held.__name__, doing(told, way))
+    programs.append(program)
+    program.wait_file(told.file("held"))
+
+    check_queries(topics, told, program)
+    check_overtaken(told)
 
 
 # A driver that dies.

@@ -22,6 +22,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row, SparkSession
 
 from kafka_aio import ProducerRecord
+from kafka_aio.errors import UnknownTopicOrPartition
 from spark_connector import OffsetRange, foreach_partition, map_partitions, records_rdd
 from tests.spark.topics import Topics
 
@@ -312,6 +313,44 @@ def test_a_row_whose_call_fails_fails_the_task_with_its_place(spark: SparkSessio
     assert "in divide" in said
 
 
+def test_an_error_that_takes_no_note_fails_the_task_with_its_place(spark: SparkSession) -> None:
+    async def fail(row: int) -> None:
+        class Frozen(Exception):
+            def __setattr__(self, name: str, value: object) -> None:
+                raise AttributeError("not this one")
+
+        raise Frozen("its words")
+
+    rdd = spark.sparkContext.parallelize(range(3), 1)
+    said = failure(lambda: rdd.mapPartitions(map_partitions(fail)).collect())
+
+    assert "RowError: Spark partition 0, row 0: Frozen" in said
+    assert "its words" in said
+
+
+def test_map_in_place_of_map_partitions_is_refused(spark: SparkSession) -> None:
+    async def same(row: str) -> str:
+        return row
+
+    rdd = spark.sparkContext.parallelize(["a", "b"], 1)
+    said = failure(lambda: rdd.map(map_partitions(same)).count())
+
+    assert "this is for mapPartitions, not for map" in said
+
+
+def test_a_row_that_is_done_is_taken_while_others_take_their_time(spark: SparkSession) -> None:
+    async def slow(row: int) -> int:
+        await asyncio.sleep(0 if row < 3 else 60)
+        return row
+
+    rdd = spark.sparkContext.parallelize(range(10_000), 1)
+    once = map_partitions(slow, concurrency=4)
+    begun = time.monotonic()
+
+    assert rdd.mapPartitions(once).mapPartitions(once).take(1) == [0]
+    assert time.monotonic() - begun < 30
+
+
 def test_a_task_that_fails_once_is_tried_again(spark: SparkSession, tmp_path: Path) -> None:
     mark = tmp_path / "tried"
 
@@ -420,6 +459,15 @@ def test_a_range_that_is_not_in_the_log_fails_the_task(spark: SparkSession, topi
 
     assert "DataLossError" in said
     assert topics.name("del") in said
+
+
+def test_a_range_of_a_topic_that_is_not_there_is_an_error_at_once(
+    spark: SparkSession, topics: Topics
+) -> None:
+    options = {"kafka.bootstrap.servers": topics.bootstrap}
+
+    with pytest.raises(UnknownTopicOrPartition, match=r"range no-such-0 0\.\.5"):
+        records_rdd(spark.sparkContext, [OffsetRange("no-such", 0, 0, 5)], options)
 
 
 def test_no_ranges_are_an_empty_rdd(spark: SparkSession, topics: Topics) -> None:

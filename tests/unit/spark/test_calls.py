@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 from kafka_aio.errors import StateError
 from spark_connector import calls as module
+from spark_connector.bridge import More
 from spark_connector.calls import Calls, Host
 from spark_connector.errors import RowError
 
@@ -79,6 +80,15 @@ def calls_of(function: Any, *, concurrency: int = 3, ordered: bool = True) -> Ca
     return Calls(function, concurrency=concurrency, ordered=ordered, place=lambda n: f"row {n}")
 
 
+async def whole(step: Awaitable[Any]) -> list[Any]:
+    """What comes of a step, in however many parts."""
+    found = []
+    while isinstance(taken := await step, More):
+        found += taken.result
+        step = taken.rest()
+    return [*found, *taken]
+
+
 async def turns(count: int = 10) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
@@ -87,7 +97,8 @@ async def turns(count: int = 10) -> None:
 async def test_each_row_has_its_result(work: Work) -> None:
     calls = calls_of(work.brief)
 
-    found = [*await calls.feed([1, 2, 3]), *await calls.feed([4]), *await calls.finish()]
+    steps = [calls.feed([1, 2, 3]), calls.feed([4]), calls.finish()]
+    found = [row for step in steps for row in await whole(step)]
 
     assert found == [10, 20, 30, 40]
 
@@ -100,8 +111,8 @@ async def test_nothing_fed_is_nothing_to_wait_for(work: Work) -> None:
 async def test_so_many_are_under_way_and_never_more(work: Work, ordered: bool) -> None:
     calls = calls_of(work.brief, concurrency=4, ordered=ordered)
     for start in range(0, 100, 7):
-        await calls.feed(range(start, min(start + 7, 100)))
-    await calls.finish()
+        await whole(calls.feed(range(start, min(start + 7, 100))))
+    await whole(calls.finish())
 
     assert work.most == 4
     assert work.begun == list(range(100))
@@ -147,7 +158,7 @@ async def test_results_leave_in_the_order_of_the_rows(work: Work) -> None:
     await turns()
     assert await feed == []
     work.end(0, 3, 4)
-    assert await calls.finish() == [0, 10, 20, 30, 40]
+    assert await whole(calls.finish()) == [0, 10, 20, 30, 40]
 
 
 async def test_where_order_does_not_matter_results_leave_as_they_come(work: Work) -> None:
@@ -167,14 +178,14 @@ async def test_where_order_does_not_matter_results_leave_as_they_come(work: Work
 async def test_behind_one_slow_call_the_others_go_on_for_a_while(work: Work) -> None:
     calls = calls_of(work.held, concurrency=3, ordered=True)
     work.end(*range(1, 100))
-    feed = asyncio.create_task(calls.feed(range(100)))
+    feed = asyncio.create_task(whole(calls.feed(range(100))))
     await turns(200)
 
     assert not feed.done()
     assert 6 <= len(work.begun) <= 10
     work.end(0)
     await asyncio.wait_for(feed, SECONDS)
-    await calls.finish()
+    await whole(calls.finish())
     assert len(work.begun) == 100
 
 
@@ -184,24 +195,55 @@ async def test_one_slow_call_does_not_hold_up_the_others_where_order_does_not_ma
     calls = calls_of(work.held, concurrency=3, ordered=False)
     work.end(*range(1, 100))
 
-    found = await asyncio.wait_for(calls.feed(range(100)), SECONDS)
+    found = await asyncio.wait_for(whole(calls.feed(range(100))), SECONDS)
 
     assert len(found) >= 97
     work.end(0)
-    found += await calls.finish()
+    found += await whole(calls.finish())
     assert sorted(found) == [row * 10 for row in range(100)]
 
 
-async def test_feeds_that_overlap_keep_the_order(work: Work) -> None:
+async def test_results_leave_early_and_the_rest_is_waited_for_without_other_rows(
+    work: Work,
+) -> None:
+    calls = calls_of(work.held, concurrency=2)
+    work.end(0, 1, 2)
+    early = await asyncio.wait_for(calls.feed(range(6)), SECONDS)
+    assert isinstance(early, More)
+    rest = asyncio.create_task(whole(early.rest()))
+    await turns()
+    assert not rest.done()
+    work.end(*range(6))
+
+    assert [*early.result, *await rest, *await whole(calls.finish())] == [0, 10, 20, 30, 40, 50]
+
+
+async def test_a_call_that_is_cancelled_before_it_begins_is_an_error(work: Work) -> None:
+    calls = calls_of(work.held)
+    await calls.feed([1])
+    next(iter(calls._running)).cancel()
+
+    with pytest.raises(RowError, match="row 0: the call was cancelled, not by Spark"):
+        await asyncio.wait_for(whole(calls.finish()), SECONDS)
+    assert work.begun == []
+
+
+async def test_feeds_that_overlap_keep_the_order_also_where_results_leave_early() -> None:
     async def uneven(row: int) -> int:
-        await asyncio.sleep(0.001 * (row * 7 % 5))
+        await asyncio.sleep(0.005 * (row * 7 % 5))
         return row
 
     calls = calls_of(uneven, concurrency=5)
-    feeds = [asyncio.create_task(calls.feed(range(n, n + 3))) for n in range(0, 30, 3)]
-    feeds.append(asyncio.create_task(calls.finish()))
-    found = [row for feed in feeds for row in await feed]
+    steps = [asyncio.create_task(calls.feed(range(n, n + 3))) for n in range(0, 30, 3)]
+    steps.append(asyncio.create_task(calls.finish()))
+    found = []
+    for step in steps:
+        taken = await step
+        if isinstance(taken, More):
+            steps.append(asyncio.create_task(taken.rest()))
+        found += taken.result if isinstance(taken, More) else taken
 
+    assert len(steps) > 11
     assert found == list(range(30))
 
 

@@ -100,10 +100,12 @@ def test_the_first_row_does_not_wait_for_a_whole_chunk() -> None:
     assert len(called) < 20
 
 
-@pytest.mark.parametrize("row", ["abc", b"abc", ("k", "v"), {"value": b"v"}])
-def test_a_row_in_place_of_a_partition_is_refused(row: object) -> None:
+@pytest.mark.parametrize("row", ["abc", b"abc", ("k", "v"), {"value": b"v"}, 5, None])
+def test_a_row_in_place_of_a_partition_is_refused_before_the_first_is_asked_for(
+    row: object,
+) -> None:
     with pytest.raises(TypeError, match="not for map"):
-        next(iter(map_partitions(times_ten)(row)))  # type: ignore[arg-type]  # the mistake
+        map_partitions(times_ten)(row)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(TypeError, match="not for foreach"):
         foreach_partition(HERE, topic="t")(row)  # type: ignore[arg-type]
 

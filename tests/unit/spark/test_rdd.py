@@ -15,7 +15,12 @@ pytest.importorskip("pyarrow")
 
 from kafka_aio import KafkaConfigWarning, Producer, ProducerRecord
 from kafka_aio.broker import BrokerThread
-from kafka_aio.errors import ConfigError, InvalidTopic
+from kafka_aio.errors import (
+    ConfigError,
+    InvalidTopic,
+    KafkaConnectionError,
+    UnknownTopicOrPartition,
+)
 from spark_connector import bridge, clients, rdd
 from spark_connector.bridge import loop_thread
 from spark_connector.errors import DataLossError, RowError
@@ -212,9 +217,20 @@ def test_an_error_of_the_broker_has_the_place_of_the_first_row_that_it_refused(
 
     with (
         broker.faults.fail("Produce", InvalidTopic, topic=topic),
-        pytest.raises(RowError, match=rf"^row 0, topic {topic}: 30 of 30 .*INVALID_TOPIC"),
+        pytest.raises(RowError, match=rf"^row 0, topic {topic}: the first of 30 .*INVALID_TOPIC"),
     ):
         foreach_partition(options, topic=topic)(iter(rows))
+
+
+def test_an_error_of_the_connection_has_the_place_of_the_rows() -> None:
+    with BrokerThread() as gone:
+        options = {"kafka.bootstrap.servers": gone.bootstrap_servers}
+    options |= {"kafka.max.block.ms": "200", "kafka.reconnect.backoff.max.ms": "50"}
+
+    with pytest.raises(RowError, match=r"^rows 0 to 29, topic t: .*could be reached") as caught:
+        foreach_partition(options, topic="t")(iter([b"v"] * 30))
+
+    assert isinstance(caught.value.__cause__, KafkaConnectionError)
 
 
 def test_an_error_of_the_rows_is_raised_as_it_is(topic: str, options: dict[str, str]) -> None:
@@ -235,6 +251,13 @@ def test_wrong_options_are_an_error_on_the_driver() -> None:
         foreach_partition(HERE, chunk_rows=0)
     with pytest.raises(TypeError, match="chunk_rows is a whole number, not str"):
         foreach_partition(HERE, chunk_rows="1")  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(TypeError, match="topic is a str, not int"):
+        foreach_partition(HERE, topic=5)  # type: ignore[arg-type]  # the mistake
+    for wrong in ([("topic", "t")], None, "topic"):
+        with pytest.raises(TypeError, match="options are a mapping of names to values, not "):
+            foreach_partition(wrong)  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(TypeError, match="the name of an option is a str, not None"):
+        foreach_partition({None: "t"})  # type: ignore[dict-item]  # the mistake
 
 
 def test_what_kafka_does_not_know_warns_on_the_driver_and_is_ignored(
@@ -325,6 +348,27 @@ def test_a_range_that_is_not_there_is_an_error(
         read([OffsetRange(topic, 0, 0, 5)], options)
 
 
+@pytest.mark.parametrize("wrong", ["topic", "partition"])
+def test_a_range_of_no_partition_is_an_error_on_the_driver(
+    topic: str, options: dict[str, str], wrong: str
+) -> None:
+    name, partition = ("no-such", 0) if wrong == "topic" else (topic, 7)
+    context = Context()
+
+    with pytest.raises(UnknownTopicOrPartition, match=f"range {name}-{partition} 5..9"):
+        records_rdd(
+            context,  # type: ignore[arg-type]  # see Context
+            [OffsetRange(topic, 0, 0, 0), OffsetRange(name, partition, 5, 9)],
+            options,
+        )
+
+    assert context.slices == []
+
+
+def test_a_range_without_offsets_may_be_of_no_partition() -> None:
+    assert read([OffsetRange("no-such", 3, 5, 5)], HERE) == [[]]
+
+
 def test_what_says_which_topics_to_read_is_refused() -> None:
     with pytest.raises(ConfigError, match="option subscribe is given, but the ranges say"):
         read([OffsetRange("t", 0, 0, 1)], {**HERE, "Subscribe": "t"})
@@ -355,6 +399,21 @@ def test_a_reader_that_stops_early_stops_the_fetch(
 def test_ranges_and_options_do_not_both_say_what_to_read(name: str) -> None:
     with pytest.raises(ConfigError, match="the ranges say what to read"):
         records_rdd(None, [OffsetRange("t", 0, 0, 1)], {**HERE, name: "1"})  # type: ignore[arg-type]  # not used
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "error"),
+    [
+        ("", 0, ValueError("topic of an offset range is a name, not ''")),
+        (None, 0, TypeError("topic of an offset range is a str, not None")),
+        ("t", 2**33, ValueError("partition of an offset range is 2147483647 at most, not 85899")),
+    ],
+)
+def test_a_range_is_of_a_partition_that_there_may_be(
+    topic: Any, partition: int, error: Exception
+) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        OffsetRange(topic, partition, 0, 1)
 
 
 def test_what_is_no_range_is_refused() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
@@ -108,6 +109,18 @@ def test_a_time_beyond_what_can_be_is_an_error_with_its_place() -> None:
     assert raised.value.index == 1
 
 
+def test_a_whole_number_of_another_kind_is_one() -> None:
+    numpy = pytest.importorskip("numpy")
+    row = {"value": b"v", "topic": "u", "partition": numpy.int64(3), "timestamp": numpy.int64(5)}
+
+    assert TO_ANY.batch([row, {**row, "partition": None}]).to_pydict() == {
+        "value": [b"v", b"v"],
+        "topic": ["u", "u"],
+        "partition": [3, None],
+        "timestamp": [5, 5],
+    }
+
+
 def test_a_named_tuple_goes_by_its_names() -> None:
     class Event(NamedTuple):
         value: bytes
@@ -203,12 +216,21 @@ def test_what_is_no_row_is_refused_with_its_index(row: Any, reason: str) -> None
     [
         ((5, b"v"), "its key is 5, and has to be bytes or a str"),
         ((b"k", 1.5), "its value is of type float, and has to be bytes or a str"),
-        ((b"k", "\ud800"), "its value is of type str, and has to be bytes or a str"),
+        ((b"k", "\ud800"), "its value has half of a surrogate pair: that is no text in UTF-8"),
+        (("\udfff", b"v"), "its key has half of a surrogate pair"),
+        ({"value": b"v", "headers": [("\ud800", b"")]}, "its headers has half of a surrogate pair"),
+        ({"value": b"v", "partition": 1.5}, "its partition is of type float, and has to be"),
+        ({"value": b"v", "partition": 1.0}, "its partition is of type float, and has to be"),
+        ({"value": b"v", "partition": Decimal(1)}, "its partition is of type Decimal, and has to"),
+        ({"value": b"v", "partition": True}, "its partition is of type bool, and has to be"),
+        (ProducerRecord("u", timestamp=1.5), "its timestamp is of type float, and has to be mill"),  # type: ignore[arg-type]
         ({"value": b"v", "partition": "1"}, "its partition is of type str, and has to be a whole"),
         ({"value": b"v", "partition": 2**31}, "its partition is 2147483648, and has to be a whole"),
         (ProducerRecord("u", timestamp="x"), "its timestamp is of type str, and has to be mill"),  # type: ignore[arg-type]
         ({"value": b"v", "headers": 5}, "its headers have to be pairs of a str and bytes"),
         ({"value": b"v", "headers": ["abc"]}, "its headers have to be pairs of a str and bytes"),
+        ({"value": b"v", "headers": ["ab"]}, "its headers have to be pairs of a str and bytes"),
+        ({"value": b"v", "headers": [b"ab"]}, "its headers have to be pairs of a str and bytes"),
         ({"value": b"v", "headers": [(5, 5)]}, "its headers is of type list, and has to be pairs"),
         ({"key": b"v", "id": 5}, "a column 'value' is needed; there are key, id"),
         ({}, "a column 'value' is needed; there are none"),
@@ -350,9 +372,37 @@ def test_an_error_of_no_row_in_particular_says_which_they_were() -> None:
 
 
 def test_an_error_of_some_deliveries_is_that_of_the_first() -> None:
-    error = SendManyError("2 of 10 were not delivered", accepted=10, failed={4: 0, 5: 0})  # type: ignore[dict-item]
+    why = {number: KafkaTimeoutError(f"t-0: no answer, {number}") for number in (5, 4)}
+    error = SendManyError("2 of 10 were not delivered", accepted=10, failed=why)
 
-    assert _error(error) == "Spark partition 3, row 104, topic t: 2 of 10 were not delivered"
+    assert _error(error) == (
+        "Spark partition 3, row 104, topic t: the first of 2 rows that were not delivered:"
+        " t-0: no answer, 4"
+    )
+
+
+def test_an_error_of_one_delivery_counts_no_rows() -> None:
+    why = KafkaTimeoutError("t-0: 4 records were not acknowledged")  # of several chunks
+    error = SendManyError("1 of 1 records were not delivered", accepted=1, failed={4: why})
+
+    assert _error(error) == (
+        "Spark partition 3, row 104, topic t: t-0: 4 records were not acknowledged"
+    )
+
+
+def test_an_error_of_a_row_that_was_not_accepted_does_not_count_those_before_it() -> None:
+    error = SendManyError("3 of 10 were accepted: row 3: too large", accepted=3, failed={})
+    error.__cause__ = ValueError("row 3: too large")
+
+    assert _error(error) == "Spark partition 3, row 103, topic t: too large"
+
+
+def test_an_error_of_a_chunk_of_one_row_has_the_place_of_that() -> None:
+    chunk = Chunk(7, pa.record_batch({"value": [b"v"]}))
+
+    assert str(TO_T.error(chunk, KafkaTimeoutError("no"))) == (
+        "Spark partition 3, row 7, topic t: no"
+    )
 
 
 def test_an_error_without_words_says_what_it_is() -> None:
