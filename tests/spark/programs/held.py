@@ -115,18 +115,17 @@ def read_rdd(spark: SparkSession, told: Told) -> list[tuple[int, int]]:
 
 
 # Queries: two over the source, to the target and to a journal, until there is a file `enough`.
+# Each has a frame of its own: see `query`.
 
 
 def query_to_topic(spark: SparkSession, told: Told) -> None:
     """It is the one to the target that stands still."""
-    frame = reading(spark, told)
-    _run(told, holding_frame(frame, told, HELD_BATCH), frame)
+    _run(told, holding_frame(reading(spark, told), told, HELD_BATCH), reading(spark, told))
 
 
 def query_to_journal(spark: SparkSession, told: Told) -> None:
     """It is the one to the journal that stands still."""
-    frame = reading(spark, told)
-    _run(told, frame, holding_frame(frame, told, HELD_BATCH))
+    _run(told, reading(spark, told), holding_frame(reading(spark, told), told, HELD_BATCH))
 
 
 def reading(spark: SparkSession, told: Told) -> DataFrame:

@@ -1,10 +1,19 @@
-"""Two queries over one topic, which go on until they are killed: to a journal, and to a topic."""
+"""Two queries over one topic, which go on until they are killed: to a journal, and to a topic.
+
+Each has a frame of its own. Two queries that share one share parts of its plan, which Spark may
+change in one thread while another serializes them: "Task not serializable: Illegal size" was seen.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from tests.spark import clusters
 from tests.spark.programs.told import Told
 from tests.spark.queries import Journal, running, stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 IN_A_BATCH = 40
 
@@ -12,18 +21,22 @@ IN_A_BATCH = 40
 def main() -> None:
     told = Told.read()
     with clusters.session(told.file("session")) as spark:
-        frame = stream(
-            spark,
-            told.kafka["kafka.bootstrap.servers"],
-            told.source,
-            maxOffsetsPerTrigger=IN_A_BATCH,
-        )
         sink = {**told.kafka, "topic": told.target}
+        values = reading(spark, told).select("value")
         with (
-            running(frame, told.file("checkpoint-journal"), Journal(told.file("journal"))),
-            running(frame.select("value"), told.file("checkpoint-topic"), sink),
+            running(
+                reading(spark, told),
+                told.file("checkpoint-journal"),
+                Journal(told.file("journal")),
+            ),
+            running(values, told.file("checkpoint-topic"), sink),
         ):
             spark.streams.awaitAnyTermination()
+
+
+def reading(spark: SparkSession, told: Told) -> DataFrame:
+    servers = told.kafka["kafka.bootstrap.servers"]
+    return stream(spark, servers, told.source, maxOffsetsPerTrigger=IN_A_BATCH)
 
 
 if __name__ == "__main__":
