@@ -211,8 +211,9 @@ class ReadOptions:
         """Kafka's options for the consumer, which reads ranges and is in no group."""
         wait = min(round(self.poll_timeout * 1000), _INT32)
         return {
-            "default.api.timeout.ms": str(wait),
             **self._known(_OF_GROUPS | _UNUSED_IN_READ),
+            # What the user says of calls is for the driver: Java's poll() has its own time, too.
+            "default.api.timeout.ms": str(wait),
             # A read never makes a topic.
             "allow.auto.create.topics": "false",
         }

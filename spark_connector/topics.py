@@ -66,6 +66,8 @@ class Topics:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
+        self._left_out: set[str] = set()
+        """Of Kafka's own topics, those that were warned of: a stream looks once a second."""
 
     def __repr__(self) -> str:
         return f"<Topics {self._options.topics}>"
@@ -158,7 +160,9 @@ class Topics:
                     continue  # deleted since it was listed
                 raise topic
             if topic.is_internal:
-                log.warning("topic %s is Kafka's own, and is left out", name)
+                if name not in self._left_out:
+                    log.warning("topic %s is Kafka's own, and is left out", name)
+                self._left_out.add(name)
                 continue
             described.append(topic)
         return described

@@ -5,6 +5,7 @@ The JVM asks the same of them in tests/spark/test_stream.py; here a case takes m
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pickle
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
-from kafka_aio import Record
+from kafka_aio import Admin, Record, TopicPartition
 from kafka_aio.broker import BrokerThread
 from kafka_aio.errors import ConfigError, OffsetOutOfRange, UnknownTopicOrPartition
 from spark_connector import stream
@@ -51,6 +52,11 @@ def batch(options: dict[str, str], **more: str) -> BatchReader:
     return BatchReader(parsed)
 
 
+async def commit(options: dict[str, str], topic: str) -> None:
+    async with Admin(bootstrap_servers=options["kafka.bootstrap.servers"]) as admin:
+        await admin.alter_group_offsets("any", {TopicPartition(topic, 0): 0})
+
+
 def ranges(partitions: Sequence[InputPartition]) -> list[OffsetRange]:
     return [each.value for each in partitions]
 
@@ -65,6 +71,25 @@ def offsets_read(
 
 
 # A query from its beginning.
+
+
+def test_a_topic_of_kafkas_own_is_left_out_with_one_warning_however_often_a_stream_looks(
+    options: dict[str, str],
+    kafka_topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asyncio.run(commit(options, kafka_topic))  # it makes the topic
+    monkeypatch.setattr(stream, "DISCOVERY_SECONDS", 0)
+    reader = streaming(options, subscribe=f"{kafka_topic},__consumer_offsets")
+    start = reader.initialOffset()
+
+    for _ in range(3):
+        reader.latestOffset(start, ALL)
+
+    assert list(start) == [kafka_topic]
+    warned = [each.message for each in caplog.records if "Kafka's own" in each.message]
+    assert warned == ["topic __consumer_offsets is Kafka's own, and is left out"]
 
 
 def test_a_stream_begins_at_the_end_and_reads_what_comes(

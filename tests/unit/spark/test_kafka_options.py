@@ -137,10 +137,15 @@ def test_the_consumer_has_what_the_user_said_and_makes_no_topic() -> None:
     assert config.default_api_timeout_ms == 1500
 
 
-def test_the_time_of_a_call_is_the_users_where_it_is_given() -> None:
-    parsed = ReadOptions.parse({**A, "kafka.default.api.timeout.ms": "5000"})  # 25
+@pytest.mark.parametrize(
+    ("poll", "wait"), [({}, 120_000), ({"kafkaConsumer.pollTimeoutMs": "40000"}, 40_000)]
+)
+def test_the_time_of_a_call_is_the_users_and_that_of_a_task_is_the_poll_timeout(
+    poll: dict[str, str], wait: int
+) -> None:
+    parsed = ReadOptions.parse({**A, **poll, "kafka.default.api.timeout.ms": "5000"})  # 25
 
-    assert ConsumerConfig.from_kafka(parsed.consumer_options()).default_api_timeout_ms == 5000
+    assert ConsumerConfig.from_kafka(parsed.consumer_options()).default_api_timeout_ms == wait
     admin = AdminConfig.from_kafka(parsed.admin_options())
     assert (admin.default_api_timeout_ms, admin.request_timeout_ms) == (5000, 5000)
     assert admin.socket_connection_setup_timeout_ms == 5000
