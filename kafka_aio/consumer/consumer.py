@@ -333,7 +333,7 @@ class Consumer(OffsetCalls, Generic[K, V]):
         if most < 1:
             raise ValueError(f"max_records is 1 or more, not {most}")
         until = self._parts.loop.time() + seconds(timeout, inf)
-        return await self._parts.reader.poll(most, until=until)
+        return dict(await self._parts.reader.poll(most, until=until))
 
     def batches(self) -> AsyncIterator[FetchedBatch]:
         """The records as they were fetched, many at a time, without a Python object for each.

@@ -109,6 +109,11 @@ class Handover:
     # What the reader does.
 
     @property
+    def is_dealt_with(self) -> bool:
+        """Whether all that was handed over is: nothing is with the user."""
+        return self._is_dealt_with
+
+    @property
     def is_stopped(self) -> bool:
         return self._stops > 0
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
 from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer.commits import to_commit
 from kafka_aio.consumer.committer import Callback, Commit, Committer
 from kafka_aio.consumer.parts import Parts
-from kafka_aio.consumer.position import reset_policy
+from kafka_aio.consumer.position import OwnedPartition, reset_policy
 from kafka_aio.consumer.subscription import Subscription, checked_partition
-from kafka_aio.errors import StateError
+from kafka_aio.errors import KafkaError, StateError
 from kafka_aio.listing import BEGINNING, END
 from kafka_aio.net.client import Client
 from kafka_aio.net.clock import seconds
@@ -33,6 +34,8 @@ class OffsetCalls(Client[ConsumerConfig]):
             reset_policy(self._config.auto_offset_reset, self._config.auto_offset_reset_lookback)
         )
         self._listener: object = None
+        self._ends_asked: set[OwnedPartition] = set()
+        """Those whose end is being asked for, as their lag is not known."""
         self._api_timeout = self._config.default_api_timeout_ms / 1000
 
     def _make(self, tasks: Tasks) -> None:
@@ -252,17 +255,43 @@ class OffsetCalls(Client[ConsumerConfig]):
     def current_lag(self, partition: TopicPartition) -> int | None:
         """How many offsets are ahead in a partition, as far as the last fetch knew; or None.
 
+        Where nothing was fetched yet, the end is asked for in the background, so that a later call
+        knows it.
+
         Raises:
             StateError: The partition is not assigned to this consumer.
         """
         self._check()
-        self._parts.reader.tell()
-        read_committed = self._config.isolation_level == "read_committed"
-        return self._subscription[partition].lag(read_committed=read_committed)
+        return self._lags([self._subscription[partition]])[partition]
 
     def lag(self) -> dict[TopicPartition, int | None]:
         """The same for all partitions that are assigned."""
-        return {name: self.current_lag(name) for name in self._subscription.partitions}
+        self._check()
+        return self._lags(self._subscription)
+
+    def _lags(self, assignment: Iterable[OwnedPartition]) -> dict[TopicPartition, int | None]:
+        self._parts.reader.tell()
+        read_committed = self._config.isolation_level == "read_committed"
+        lags = {each: each.lag(read_committed=read_committed) for each in assignment}
+        endless = [each for each, lag in lags.items() if lag is None and each.position is not None]
+        if asked := {each.partition: each for each in endless if each not in self._ends_asked}:
+            self._ends_asked.update(asked.values())
+            self._parts.tasks.spawn(partial(self._ask_ends, asked), name="ends of logs")
+        return {each.partition: lag for each, lag in lags.items()}
+
+    async def _ask_ends(self, asked: Mapping[TopicPartition, OwnedPartition]) -> None:
+        """Once, for who looks at lags. Errors are for those to tell who have to read there."""
+        read_committed = self._config.isolation_level == "read_committed"
+        try:
+            found = await self._find(dict.fromkeys(asked, END), None)
+        except KafkaError:
+            return
+        finally:
+            self._ends_asked.difference_update(asked.values())
+        for name, end in found.items():
+            owned = asked[name]
+            if end is not None and owned.lag(read_committed=read_committed) is None:
+                owned.saw_end(end.offset, read_committed=read_committed)
 
     # What both halves need.
 

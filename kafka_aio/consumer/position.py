@@ -139,6 +139,8 @@ class OwnedPartition:
     """None until it is known."""
     committable: Position | None = None
     """Where the position was when records were last asked for: all before it are dealt with."""
+    handed_over: int = 0
+    """All records that the user was given lie before this; a jump back takes it along."""
     stop: float = inf
     """Nothing is fetched from this offset on: who reads a range wants no more."""
     reset_to: Reset | None = None
@@ -238,6 +240,13 @@ class OwnedPartition:
         self.last_stable_offset = last_stable_offset if last_stable_offset >= 0 else None
         self.log_start_offset = log_start_offset if log_start_offset >= 0 else None
 
+    def saw_end(self, offset: int, *, read_committed: bool) -> None:
+        """Where what can be read of its log ends, as somebody was told who asked for that alone."""
+        if read_committed:
+            self.last_stable_offset = offset
+        else:
+            self.high_watermark = offset
+
     def ask(self) -> None:
         """Records are asked for: what was handed over before is dealt with."""
         if self.position is not None:
@@ -276,6 +285,7 @@ class OwnedPartition:
         self.retry_at = -inf
         if self.committable is not None and self.committable.offset > position.offset:
             self.committable = position
+        self.handed_over = min(self.handed_over, position.offset)
 
     def _step_of_reset(self, *, asks_end: bool, end_before: int | None) -> None:
         self.era = self.moves.next_era()

@@ -31,6 +31,7 @@ from kafka_aio.consumer.handover import Handover
 from kafka_aio.consumer.inflating import Inflating
 from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
 from kafka_aio.consumer.position import NO_EPOCH, OwnedPartition, Position
+from kafka_aio.consumer.record import Polled
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.consumer.user_code import UserCode
 from kafka_aio.errors import CorruptRecord, KafkaError, StateError
@@ -117,7 +118,7 @@ class Reader:
             self._moved(record)
             return record
 
-    async def poll(self, most: int, *, until: float) -> dict[TopicPartition, list[Any]]:
+    async def poll(self, most: int, *, until: float) -> dict[TopicPartition, Polled[Any]]:
         """Records of one or more partitions, so many at most; none if there are none in time."""
         with self._asking():
             await asyncio.sleep(0)
@@ -144,24 +145,32 @@ class Reader:
                 for records in self._seen(self._take(1)).values():
                     return records[0]
 
-    def _seen(self, taken: dict[TopicPartition, list[Any]]) -> dict[TopicPartition, list[Any]]:
+    def _seen(self, taken: dict[TopicPartition, Polled[Any]]) -> dict[TopicPartition, Polled[Any]]:
         """What interceptors make of what is about to be handed over."""
         self.cursor.interrupt()  # they have not seen the rest
-        made = {name: self._user_code.intercepted(records) for name, records in taken.items()}
-        left = {name: records for name, records in made.items() if records}
+        left: dict[TopicPartition, Polled[Any]] = {}
+        for name, records in taken.items():
+            begin, made = records.begin, self._user_code.intercepted(records)
+            if made:
+                left[name] = Polled(made, begin)
+            self._gave(name, made[-1].offset + 1 if made else begin)
         if not left:  # so none is with the user
             self._subscription.ask()
             self._handover.ask()
         return left
 
-    def _take(self, most: int) -> dict[TopicPartition, list[Any]]:
-        taken: dict[TopicPartition, list[Any]] = {}
+    def _take(self, most: int) -> dict[TopicPartition, Polled[Any]]:
+        taken: dict[TopicPartition, Polled[Any]] = {}
         enough_at = self._loop.time() + TURN
         while True:
             records = self.cursor.take(most)
             assert self._opened is not None
             name = self._opened.chunk.partition
-            taken[name] = taken[name] + records if name in taken else records
+            if name in taken:
+                taken[name] += records
+            else:
+                begin = self._subscription.partitions[name].handed_over
+                taken[name] = Polled(records, begin)
             most -= len(records)
             self._moved(records[-1])
             if most <= 0 or self._loop.time() >= enough_at or not self._load_nowait():
@@ -206,11 +215,19 @@ class Reader:
         is_last = not self.cursor.left and opened.error is None
         offset = opened.walk.next_offset if is_last else last.offset + 1
         opened.told = self.cursor.taken
-        self._advance(opened, Position(offset, last.leader_epoch))
+        if self._advance(opened, Position(offset, last.leader_epoch)):
+            self._gave(opened.chunk.partition, last.offset + 1)
         self._handover.gave()
 
-    def _advance(self, opened: _Opened, position: Position) -> None:
-        self._subscription.advance(opened.chunk.partition, opened.chunk.era, position)
+    def _gave(self, partition: TopicPartition, end: int) -> None:
+        """All of its records that were handed over lie before this."""
+        owned = self._subscription.partitions.get(partition)
+        if owned is not None:  # an interceptor may have assigned others
+            owned.handed_over = end
+
+    def _advance(self, opened: _Opened, position: Position) -> bool:
+        """All before this was handed over, or left out; whether that was still of interest."""
+        return self._subscription.advance(opened.chunk.partition, opened.chunk.era, position)
 
     # Asking and waiting.
 
@@ -302,6 +319,8 @@ class Reader:
         self._opened = None
         if end.offset > opened.chunk.begin or opened.chunk.is_partly_read:
             self._advance(opened, end)
+            if self._handover.is_dealt_with:  # so who waits for records has no other in hand
+                self._subscription.ask()
             self._buffer.release(opened.chunk)
             self._fetcher.wake()
             return
@@ -386,6 +405,7 @@ class Reader:
                 return None
             batch, opened.batch = opened.batch, None
             self._advance(opened, Position(walk.position, walk.epoch))
+            self._gave(opened.chunk.partition, walk.position)
             self._handover.gave()
             self.batches += 1
             return batch

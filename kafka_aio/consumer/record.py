@@ -1,7 +1,8 @@
-"""A record whose key and value were deserialized. Pure."""
+"""Records as the user gets them: one with its key and value deserialized, and lists. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kafka_aio.records.layout import Header
@@ -9,6 +10,23 @@ from kafka_aio.types import TimestampType
 
 K = TypeVar("K")
 V = TypeVar("V")
+R = TypeVar("R")
+
+
+class Polled(list[R]):
+    """Records of a partition, as one `poll` hands them over: a list that knows where it began.
+
+    Attributes:
+        begin: Where the records ended that were handed over before; or where one has gone by a seek
+            since then, if that is earlier. From there to the first of these nothing was handed
+            over: the log has no records there for us, or they were sought past.
+    """
+
+    __slots__ = ("begin",)
+
+    def __init__(self, records: Iterable[R], begin: int) -> None:
+        super().__init__(records)
+        self.begin = begin
 
 
 class ConsumerRecord(NamedTuple, Generic[K, V]):

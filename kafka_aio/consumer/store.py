@@ -22,7 +22,8 @@ written by one transaction, there is nothing in between:
 
 A member that was away for too long does not know that the group has given its partitions to others.
 So an offset is only advanced from where the batch began. Whoever finds another one there is late:
-that is an `OffsetConflict`, and the transaction is rolled back with its results.
+that is an `OffsetConflict`, and the transaction is rolled back with its results. So is one that
+comes after records that were handed over and never settled: `await offsets.reload()`.
 
 `examples/exactly_once.py` has the whole of it.
 """
@@ -34,6 +35,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from inspect import isawaitable
 from typing import Any, Final, Protocol, TypeVar
 
+from kafka_aio.consumer.record import Polled
 from kafka_aio.errors import KafkaError, StateError
 from kafka_aio.types import TopicPartition
 
@@ -46,8 +48,8 @@ Stored = dict[TopicPartition, int]
 class OffsetConflict(KafkaError):
     """The stored offset is not the one where the batch began: roll back.
 
-    Another member has the partition now and has got further; or a transaction before this one was
-    rolled back, and its records were not read again.
+    Another member has the partition now and has got further; or records before these were handed
+    over and are not stored, as their transaction was rolled back, or there was none.
 
     Attributes:
         partition: Whose offset it is.
@@ -68,8 +70,9 @@ class OffsetConflict(KafkaError):
             found = "nothing" if self.found is None else self.found
             text = f"{found} is stored, and not {self.begin}, where the batch began"
         return (
-            f"{self.partition}: {text}; another member may have the partition now. Roll back, and"
-            " await reload() to read on from what is stored"
+            f"{self.partition}: {text}; another member may have the partition now, or what was"
+            " read before is not stored. Roll back, and await reload() to read on from what is"
+            " stored"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -323,7 +326,9 @@ class StoredOffsets:
     ) -> None:
         """Store that these are dealt with, as part of the transaction of their results.
 
-        It may block. The records are those that `poll` has returned.
+        It may block. The records are those that `poll` has returned, of one partition or of more:
+        each list whole, with the records too that have no result, as it knows where it began.
+        Other lists are taken where each follows the one before without a gap.
 
         Raises:
             OffsetConflict: Something else is stored. Roll back, and await `reload`.
@@ -339,12 +344,32 @@ class StoredOffsets:
                     f"{partition}: it is not known what is stored of it; subscribe with this as the"
                     " listener, or await reload() after assign()"
                 )
-            begin = self._begin[partition]
-            if begin is not None and offsets[0] < begin:
-                raise StateError(
-                    f"{partition}: the record at {offsets[0]} is dealt with already, as {begin} is"
-                    " stored; await reload() to read on from there"
-                )
+            begin = self._begin_of(partition, some, offsets[0])
             self._store.advance(connection, partition, begin, offsets[-1] + 1)
             # If this is rolled back, the next transaction finds it out.
             self._begin[partition] = offsets[-1] + 1
+
+    def _begin_of(
+        self, partition: TopicPartition, some: Iterable[HasOffset], first: int
+    ) -> int | None:
+        """What has to be stored before these are; None for nothing.
+
+        That is what we know to be stored, unless there are records between it and these: those have
+        to be stored then, and we do not know of it.
+        """
+        begin = self._begin[partition]
+        if begin is not None and first < begin:
+            raise StateError(
+                f"{partition}: the record at {first} is dealt with already, as {begin} is"
+                " stored; await reload() to read on from there"
+            )
+        dealt_with = self._start[partition] if begin is None else begin
+        if isinstance(some, Polled):
+            return some.begin if some.begin > dealt_with else begin
+        if first > dealt_with:
+            raise StateError(
+                f"{partition}: the record at {first} does not follow those before {dealt_with},"
+                " which are dealt with, and this list does not know what is between: give the lists"
+                " that poll() has returned, whole; or await reload() to read on from there"
+            )
+        return begin

@@ -9,12 +9,15 @@ import pytest
 
 from kafka_aio import Admin, Consumer, NoOffsetForPartition
 from kafka_aio.broker import EmbeddedBroker
+from kafka_aio.errors import LeaderNotAvailable, TopicAuthorizationFailed
 from kafka_aio.types import OffsetAndMetadata
 from tests.scenarios.consumer.grouped import PROTOCOLS, options_of
 from tests.scenarios.consumer.world import (
     T0,
     T1,
+    T2,
     TOPIC,
+    batch_of,
     committed,
     consumer_of,
     consuming,
@@ -22,6 +25,7 @@ from tests.scenarios.consumer.world import (
     polled,
     read,
     values,
+    write,
 )
 from tests.scenarios.producer.api_world import ended
 from tests.scenarios.producer.delivering import on_virtual_time
@@ -414,3 +418,79 @@ async def test_the_lag_follows_what_is_handed_over() -> None:
         assert consumer.statistics().lag == 6
         assert consumer.statistics().records == 4
         assert consumer.metrics()["lag"] == 6
+
+
+@pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
+@on_virtual_time
+async def test_the_lag_of_what_was_paused_before_it_was_fetched_is_asked_for(
+    isolation_level: str,
+) -> None:
+    async with consuming(T0, T1, T2, isolation_level=isolation_level) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        consumer.pause(T0)
+        consumer.seek(T0, 4)
+        await consumer.poll(timeout=1)
+        before = broker.statistics().apis["ListOffsets"].requests
+        lags = [consumer.current_lag(T0), consumer.lag()[T0]]
+        await asyncio.sleep(0.1)
+        lags += [consumer.current_lag(T0), consumer.lag()[T0]]
+        await asyncio.sleep(0.1)
+
+        assert lags == [None, None, 6, 6]
+        assert broker.statistics().apis["ListOffsets"].requests == before + 1
+
+
+@on_virtual_time
+async def test_the_lag_that_nobody_tells_is_asked_for_again_later() -> None:
+    async with consuming(T0, default_api_timeout_ms=5_000) as (broker, consumer):
+        broker.produce(TOPIC, values(10))
+        consumer.pause(T0)
+        consumer.seek(T0, 0)
+        await consumer.poll(timeout=1)
+        with broker.faults.fail("ListOffsets", TopicAuthorizationFailed):
+            unknown = [consumer.lag()]
+            await asyncio.sleep(1)
+            unknown.append(consumer.lag())
+            await asyncio.sleep(1)
+        with broker.faults.fail("ListOffsets", LeaderNotAvailable):
+            unknown.append(consumer.lag())
+            await asyncio.sleep(10)
+            unknown.append(consumer.lag())
+        await asyncio.sleep(5)
+
+        assert unknown == [{T0: None}] * 4
+        assert consumer.lag() == {T0: 10}
+        assert consumer.health().state == "open"
+
+
+@on_virtual_time
+async def test_what_is_passed_over_while_async_for_waits_is_committed() -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+        reading = asyncio.ensure_future(read(consumer, 4))
+        await asyncio.sleep(1)
+        found = [committed(broker)]
+        write(broker, batch_of(values(1), control=True))
+        await asyncio.sleep(1)
+        found.append(committed(broker))
+        broker.produce(TOPIC, values(1))
+        await reading
+        write(broker, batch_of(values(1), control=True))
+        await asyncio.sleep(1)
+        found.append(committed(broker))
+
+        assert found == [{T0: 3}, {T0: 4}, {T0: 4}]  # the record at 4 is in the body
+
+
+@on_virtual_time
+async def test_what_is_passed_over_behind_records_is_not_committed_before_they_are() -> None:
+    async with consuming(T0, **OFTEN) as (broker, consumer):
+        broker.produce(TOPIC, values(3))
+        write(broker, batch_of(values(1), control=True))
+        await asyncio.sleep(1)
+        polled_at_once = await consumer.poll(timeout=1)
+        await asyncio.sleep(1)
+        found = committed(broker)
+
+        assert offsets(polled_at_once[T0]) == [0, 1, 2]
+        assert found.get(T0, 0) == 0

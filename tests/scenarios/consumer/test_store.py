@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from kafka_aio.admin import Admin
 from kafka_aio.broker import EmbeddedBroker
 from kafka_aio.consumer.consumer import Consumer
 from kafka_aio.consumer.store import OffsetConflict, StoredOffsets
+from kafka_aio.errors import DeserializationError
 from kafka_aio.types import TopicPartition
 from tests.scenarios.consumer.committing import T0, T1, on_virtual_time
 from tests.scenarios.consumer.grouped import PROTOCOLS, committed, member, numbers, until
+from tests.scenarios.consumer.world import batch_of, values, write
 
 by_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
 
@@ -181,3 +184,171 @@ async def test_partitions_assigned_by_hand_are_read_from_what_is_stored() -> Non
 
     assert [each.offset for each in records[T0]] == [7, 8, 9]
     assert kept.offsets == {T0: 10}
+
+
+@pytest.mark.parametrize("before", [0, 4], ids=["its first batch", "a later batch"])
+@by_protocol
+@on_virtual_time
+async def test_what_comes_after_records_that_were_not_settled_is_refused_until_they_are_read_again(
+    protocol: str, before: int
+) -> None:
+    kept = Kept()
+    async with (
+        EmbeddedBroker(topics={"t": 1}) as broker,
+        adding(broker, protocol, kept) as one,
+    ):
+        broker.produce("t", [b"x"] * 20)
+        await one.add_until(before, max_records=4)
+        await one.consumer.poll(max_records=4)  # a transaction fails before it has begun
+        for _ in range(3):
+            with pytest.raises(OffsetConflict):
+                await one.add(max_records=4)
+        stored = dict(kept.offsets)
+        await one.offsets.reload()
+        await one.add_until(20, max_records=4)
+
+        assert stored == ({T0: before} if before else {})
+        assert kept.seen == [(0, offset) for offset in range(20)]
+
+
+@on_virtual_time
+async def test_two_batches_in_hand_are_settled_in_their_order_alone() -> None:
+    kept = Kept()
+    async with EmbeddedBroker(topics={"t": 1}) as broker, adding(broker, "classic", kept) as one:
+        broker.produce("t", [b"x"] * 20)
+        first, second = [await one.consumer.poll(max_records=5) for _ in range(2)]
+        with pytest.raises(OffsetConflict):
+            one.settle(second)
+        one.settle(first)
+        one.settle(second)
+
+        assert kept.seen == [(0, offset) for offset in range(10)]
+
+
+@on_virtual_time
+async def test_what_async_for_has_handed_over_and_was_not_settled_is_not_passed_over() -> None:
+    kept = Kept()
+    async with EmbeddedBroker(topics={"t": 1}) as broker, adding(broker, "classic", kept) as one:
+        broker.produce("t", [b"x"] * 10)
+        for _ in range(3):
+            record = await anext(one.consumer)
+            one.settle({T0: [record]})
+        await anext(one.consumer)
+
+        with pytest.raises(OffsetConflict):
+            await one.add()
+        assert kept.offsets == {T0: 3}
+
+
+@on_virtual_time
+async def test_what_batches_have_handed_over_and_was_not_settled_is_not_passed_over() -> None:
+    kept = Kept()
+    async with EmbeddedBroker(topics={"t": 1}) as broker, adding(broker, "classic", kept) as one:
+        broker.produce("t", [b"x"] * 10)
+        batch = await anext(one.consumer.batches())
+        broker.produce("t", [b"x"] * 10)
+
+        with pytest.raises(OffsetConflict):
+            await one.add()
+        one.settle({T0: batch.records})
+        assert kept.offsets == {T0: 10}
+
+
+@by_protocol
+@on_virtual_time
+async def test_offsets_that_no_record_has_are_in_nobody_s_way(protocol: str) -> None:
+    kept = Kept()
+    async with (
+        EmbeddedBroker(topics={"t": 1}) as broker,
+        adding(broker, protocol, kept) as one,
+    ):
+        write(broker, batch_of(values(1), control=True))  # nothing before the first record
+        for _ in range(3):
+            write(broker, batch_of(values(4)), last_offset_delta=5)  # two were compacted away
+            write(broker, batch_of(values(1), control=True))
+        await one.add_until(6, max_records=3)
+        await one.consumer.poll(timeout=5, max_records=3)
+        with pytest.raises(OffsetConflict):
+            await one.add(max_records=3)
+        await one.offsets.reload()
+        await one.add_until(12, max_records=3)
+
+        everything = [1, 2, 3, 4, 8, 9, 10, 11, 15, 16, 17, 18]
+        assert kept.seen == [(0, offset) for offset in everything]
+
+
+@on_virtual_time
+async def test_what_is_sought_past_is_passed_over_and_what_was_in_hand_is_not() -> None:
+    def not_five(value: bytes) -> bytes:
+        if value == b"5":
+            raise ValueError
+        return value
+
+    kept = Kept()
+    async with (
+        EmbeddedBroker(topics={"t": 1}) as broker,
+        adding(broker, "classic", kept, value_deserializer=not_five) as one,
+    ):
+        broker.produce("t", values(20))
+        await one.add_until(5)
+        with pytest.raises(DeserializationError):
+            await one.add()
+        one.consumer.seek(T0, 6)
+        await one.add(max_records=4)
+        await one.consumer.poll(max_records=4)
+        one.consumer.seek(T0, 16)
+        with pytest.raises(OffsetConflict):
+            await one.add()
+
+        assert kept.seen == [(0, offset) for offset in (0, 1, 2, 3, 4, 6, 7, 8, 9)]
+        assert kept.offsets == {T0: 10}
+
+
+@on_virtual_time
+async def test_who_goes_back_to_what_is_stored_by_a_seek_reads_on() -> None:
+    kept = Kept()
+    async with EmbeddedBroker(topics={"t": 1}) as broker, adding(broker, "classic", kept) as one:
+        broker.produce("t", [b"x"] * 20)
+        await one.add(max_records=5)
+        await one.consumer.poll(max_records=5)
+        one.consumer.seek_to_beginning(T0)
+        await one.consumer.poll(max_records=2)
+        one.consumer.seek(T0, 5)
+        await one.add(max_records=5)
+
+        assert kept.seen == [(0, offset) for offset in range(10)]
+
+
+@on_virtual_time
+async def test_what_the_log_has_deleted_meanwhile_is_passed_over() -> None:
+    kept = Kept()
+    kept.offsets[T0] = 3
+    async with EmbeddedBroker(topics={"t": 1}) as broker:
+        broker.produce("t", [b"x"] * 20)
+        async with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            await admin.delete_records({T0: 12})
+        async with adding(broker, "classic", kept) as one:
+            await one.add_until(8)
+
+        assert kept.seen == [(0, offset) for offset in range(12, 20)]
+
+
+@on_virtual_time
+async def test_what_interceptors_leave_out_is_in_nobody_s_way() -> None:
+    class Thirds:
+        def on_consume(self, records: list[Any]) -> list[Any]:
+            return [each for each in records if each.offset % 3 == 0]
+
+    kept = Kept()
+    async with (
+        EmbeddedBroker(topics={"t": 1}) as broker,
+        adding(broker, "classic", kept, interceptors=[Thirds()]) as one,
+    ):
+        broker.produce("t", [b"x"] * 20)
+        for most in (1, 1, 2, 5):
+            await one.add(max_records=most)
+        await one.consumer.poll(max_records=3)
+        with pytest.raises(OffsetConflict):
+            await one.add()
+
+        assert kept.seen == [(0, offset) for offset in (0, 3, 6, 9, 12)]

@@ -235,6 +235,29 @@ def test_a_truncation_that_is_not_awaited_is_refused(owned: OwnedPartition) -> N
     assert owned.position == Position(10)
 
 
+def test_what_was_handed_over_ends_no_later_than_where_one_goes_back_to(
+    owned: OwnedPartition,
+) -> None:
+    ends = [owned.handed_over]
+    for offset in (20, 10, 30):
+        owned.handed_over = max(owned.handed_over, 15)
+        owned.seek(Position(offset))
+        ends.append(owned.handed_over)
+
+    assert ends == [0, 15, 10, 15]
+
+
+@pytest.mark.parametrize("read_committed", [False, True])
+def test_an_end_that_was_asked_for_makes_its_own_lag_known(
+    owned: OwnedPartition, read_committed: bool
+) -> None:
+    owned.seek(Position(10))
+    owned.saw_end(25, read_committed=read_committed)
+
+    assert owned.lag(read_committed=read_committed) == 15
+    assert owned.lag(read_committed=not read_committed) is None
+
+
 def test_the_lag_counts_to_the_end_of_what_may_be_read(owned: OwnedPartition) -> None:
     assert owned.lag() is None
 

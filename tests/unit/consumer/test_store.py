@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
+from kafka_aio.consumer.record import Polled
 from kafka_aio.consumer.store import OffsetConflict, SqlOffsetStore, StoredOffsets
 from kafka_aio.errors import KafkaError, StateError
 from kafka_aio.types import TopicPartition
@@ -278,6 +279,11 @@ def at(*offsets: int) -> list[Read]:
     return [Read(offset) for offset in offsets]
 
 
+def polled(*offsets: int, begin: int) -> Polled[Read]:
+    """What `poll` gives, after records that end there."""
+    return Polled(at(*offsets), begin)
+
+
 @pytest.fixture
 def place() -> Place:
     return Place(a0=0, a1=7)
@@ -301,8 +307,9 @@ def test_batches_are_stored_one_after_the_other(
 ) -> None:
     at_once(offsets.assigned([A0, A1]))
 
-    offsets.advance(connection, {A0: at(0, 1, 2), A1: at(7)})
-    offsets.advance(connection, {A0: at(5), A1: []})  # 3 and 4 are not there: compacted, aborted
+    offsets.advance(connection, {A0: polled(0, 1, 2, begin=0), A1: polled(7, begin=0)})
+    # 3 and 4 are not there: compacted, aborted
+    offsets.advance(connection, {A0: polled(5, begin=3), A1: []})
 
     assert stored() == {A0: 6, A1: 8}
     assert repr(offsets) == "<StoredOffsets: a-0 at 6, a-1 at 8>"
@@ -316,7 +323,7 @@ def test_a_consumer_goes_on_from_what_is_stored(
     at_once(offsets.assigned([A0, A1]))
 
     assert place.positions == {A0: 4, A1: 7}
-    offsets.advance(connection, {A0: at(4), A1: at(9)})
+    offsets.advance(connection, {A0: at(4), A1: polled(9, begin=7)})
 
 
 def test_what_is_stored_may_be_loaded_by_a_coroutine(
@@ -389,6 +396,64 @@ def test_what_is_dealt_with_is_not_dealt_with_again(
         offsets.advance(connection, {A0: at(1, 2, 3)})
 
     assert stored() == {A0: 3}
+
+
+@pytest.mark.parametrize("stored_before", [None, 4])
+def test_what_comes_after_records_that_are_not_stored_gets_a_conflict(
+    offsets: StoredOffsets,
+    store: SqlOffsetStore,
+    connection: sqlite3.Connection,
+    stored: Stored,
+    stored_before: int | None,
+) -> None:
+    if stored_before is not None:
+        store.advance(connection, A0, None, stored_before)
+    at_once(offsets.assigned([A0]))
+
+    with pytest.raises(OffsetConflict, match="and not 6, where the batch began") as caught:
+        offsets.advance(connection, {A0: polled(8, 9, begin=6)})  # those before 6 were lost
+
+    assert (caught.value.begin, caught.value.found) == (6, stored_before)
+    assert stored() == ({} if stored_before is None else {A0: stored_before})
+
+
+def test_what_was_stored_meanwhile_up_to_the_begin_of_a_batch_is_gone_on_from(
+    offsets: StoredOffsets, store: SqlOffsetStore, connection: sqlite3.Connection, stored: Stored
+) -> None:
+    at_once(offsets.assigned([A0]))
+    store.advance(connection, A0, None, 6)
+
+    offsets.advance(connection, {A0: polled(8, 9, begin=6)})
+
+    assert stored() == {A0: 10}
+
+
+def test_what_is_sought_past_needs_not_be_stored(
+    offsets: StoredOffsets, connection: sqlite3.Connection, stored: Stored
+) -> None:
+    at_once(offsets.assigned([A0]))
+
+    offsets.advance(connection, {A0: polled(0, 1, begin=0)})
+    offsets.advance(connection, {A0: polled(7, begin=2)})
+    offsets.advance(connection, {A0: polled(20, begin=3)})  # after a seek to 3, and one to 20
+
+    assert stored() == {A0: 21}
+
+
+@pytest.mark.parametrize("settled", [at(), at(0, 1, 2)])
+def test_a_list_that_does_not_know_where_it_began_has_no_gap_before_it(
+    offsets: StoredOffsets, connection: sqlite3.Connection, stored: Stored, settled: list[Read]
+) -> None:
+    at_once(offsets.assigned([A0]))
+    offsets.advance(connection, {A0: settled})
+    before = stored()
+
+    with pytest.raises(StateError, match=r"a-0: the record at 5 does not follow .* whole"):
+        offsets.advance(connection, {A0: at(5, 6)})
+
+    assert stored() == before
+    offsets.advance(connection, {A0: at(len(settled), 5, 6)})
+    assert stored() == {A0: 7}
 
 
 def test_what_was_revoked_is_another_s(
