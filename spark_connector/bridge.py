@@ -395,6 +395,7 @@ def pump(
     work: Callable[[A], Coroutine[Any, Any, B | More[B]]],
     *,
     window: int = 4,
+    alone: Callable[[A], bool] = lambda _: False,
 ) -> Iterator[B]:
     """Have work done on each chunk, some chunks ahead of who takes the results.
 
@@ -406,6 +407,8 @@ def pump(
         chunks: Advanced on the caller's thread alone, and only as far as there is room.
         work: What is awaited for each of them. What it returns may be `More`.
         window: How many chunks may be under way.
+        alone: Whether the results of a chunk are taken before the next one is asked for, which may
+            be long in coming: who waits for it can take no results.
 
     Returns:
         The results in the order of the chunks.
@@ -415,8 +418,9 @@ def pump(
             while pumped.under_way >= window:
                 yield pumped.first()
             pumped.begin(work(chunk))
+            is_alone = alone(chunk)
             del chunk  # not to be kept while we wait
-            while pumped.is_ready():
+            while pumped.is_ready() or (is_alone and pumped.under_way):
                 yield pumped.first()
         while pumped.under_way:
             yield pumped.first()

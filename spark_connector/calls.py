@@ -2,7 +2,9 @@
 
 Rows come in chunks and leave in lists, so threads are crossed per chunk. The calls do not know of
 chunks: while one is handed over the next is under way, and there is no pause between them. Results
-do not wait for the rest of their chunk, but where rows are quick they leave together.
+do not wait for the rest of their chunk, but where rows are quick they leave together. Whoever takes
+them also fetches the rows, and can do one at a time: so where rows may be slow to come, results
+have a moment to leave first.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from spark_connector.errors import RowError
 GRACE: Final = 5.0
 """Seconds that calls which were cancelled have to end."""
 PATIENCE: Final = 0.01
-"""Seconds that results wait at most for others to leave with; after a pause they do not wait."""
+"""Seconds that results wait at most for others to leave with, after a pause not at all; and that
+a chunk lingers for its results."""
 
 Setup = Callable[[], AbstractAsyncContextManager[Any]]
 
@@ -83,8 +86,15 @@ class Calls:
     def __repr__(self) -> str:
         return f"<Calls: {len(self._running)} under way, {self._ended} of {self._fed} ended>"
 
-    async def feed(self, rows: Sequence[Any]) -> list[Any] | More[list[Any]]:
+    async def feed(
+        self, rows: Sequence[Any], *, lingers: bool = False
+    ) -> list[Any] | More[list[Any]]:
         """Take rows, and wait until they are under way, or until results are ready.
+
+        Args:
+            rows: Those that come next.
+            lingers: Whether to wait a little longer for their results: whoever goes for more rows
+                may have to wait for these, and can take no results meanwhile.
 
         Returns:
             The results that are ready. Calls of this end in the order of their beginning.
@@ -96,7 +106,17 @@ class Calls:
         self._fed += len(rows)
         fed = self._fed
         self._begin()
-        return await self._take(lambda: self._begun >= fed)
+        if not lingers:
+            return await self._take(lambda: self._begun >= fed)
+        late = asyncio.Event()
+        self._loop.call_later(PATIENCE, self._be_late, late)
+        return await self._take(
+            lambda: self._begun >= fed and (late.is_set() or self._ended >= fed)
+        )
+
+    def _be_late(self, late: asyncio.Event) -> None:
+        late.set()
+        self._changed.set()
 
     async def finish(self) -> list[Any] | More[list[Any]]:
         """Wait for all that is under way, or until results are ready, as `feed`."""
@@ -269,8 +289,11 @@ class Host:
         def ended(task: asyncio.Task[None]) -> None:
             if self._closes:
                 return
-            error = None if task.cancelled() else task.exception()
-            tell(error or StateError("what setup= has made ended before the rows did"))
+            error = StateError("what setup= has made ended before the rows did")
+            if task.cancelled():  # with all tasks, perhaps: calls know their rows, and go first
+                asyncio.get_running_loop().call_soon(tell, error)
+            else:
+                tell(task.exception() or error)
 
         self._task.add_done_callback(ended)
 

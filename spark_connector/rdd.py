@@ -36,6 +36,7 @@ from spark_connector.offsets import OffsetRange
 from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
 from spark_connector.ranges import batches, check
 from spark_connector.sending import Sending
+from spark_connector.version import check_version
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -81,7 +82,9 @@ def foreach_partition(
         ConfigError: The options are wrong.
         TypeError: The topic is no str, the options are no mapping, or a number is none.
         ValueError: `chunk_rows` is less than 1.
+        ImportError: Spark is older than 4.2.
     """
+    check_version()
     given = _plain(options)
     if topic is not None and not isinstance(topic, str):
         raise TypeError(f"topic is a str, not {type(topic).__name__}")
@@ -115,14 +118,17 @@ def map_partitions(
             it has set.
         fresh_loop: Whether each partition has an event loop of its own, or that of its process.
         chunk_rows: So many rows at most are handed to the event loop together. At first they are
-            fewer, as they are where rows are slow to come: so rows leave early.
+            fewer, as they are where rows are slow to come: so rows leave early. What is not done
+            within 10 ms then leaves when the next rows have come.
 
     Returns:
         A function that Spark calls with the rows of a partition.
 
     Raises:
         TypeError, ValueError: These are no functions, or no numbers.
+        ImportError: Spark is older than 4.2.
     """
+    check_version()
     if not callable(fn):
         raise TypeError(f"fn is an async function, not {type(fn).__name__}")
     if isgeneratorfunction(fn) or isasyncgenfunction(fn):
@@ -165,7 +171,9 @@ def records_rdd(
         TypeError: These are no ranges.
         UnknownTopicOrPartition: There is no such partition; says which range that is.
         KafkaError: That cannot be found out.
+        ImportError: Spark is older than 4.2.
     """
+    check_version()
     wanted = list(ranges)
     for each in wanted:
         if not isinstance(each, OffsetRange):
@@ -225,7 +233,13 @@ class _Mapping:
         with partition_loop(fresh=self.fresh_loop) as thread:
             work = thread.run(self._begun(lambda number: f"{where}row {number}"))
             try:
-                for results in pump(thread, self._chunks(rows), work.step, window=2):
+                for results in pump(
+                    thread,
+                    self._chunks(rows),
+                    lambda chunk: work.step(chunk, lingers=self._may_wait(chunk)),
+                    window=2,
+                    alone=self._may_wait,
+                ):
                     yield from results
             except BaseException as error:  # GeneratorExit too: Spark wants no more rows
                 work.give_up(thread, error)
@@ -235,6 +249,10 @@ class _Mapping:
     def _chunks(self, rows: Iterable[Any]) -> Iterator[list[Any] | None]:
         yield from chunked(rows, self.chunk_rows)
         yield None
+
+    def _may_wait(self, rows: list[Any] | None) -> bool:
+        """Whether the next rows may be slow to come: these were, or they are among the first."""
+        return rows is not None and len(rows) < self.chunk_rows
 
     async def _begun(self, place: Callable[[int], str]) -> _Work:
         host = Host(self.setup or nullcontext)
@@ -262,9 +280,11 @@ class _Work:
     host: Host
     calls: Calls
 
-    async def step(self, rows: list[Any] | None) -> list[Any] | More[list[Any]]:
+    async def step(self, rows: list[Any] | None, *, lingers: bool) -> list[Any] | More[list[Any]]:
         """Take rows, or None at their end. Returns what has come of earlier ones."""
-        return await (self.calls.finish() if rows is None else self.calls.feed(rows))
+        if rows is None:
+            return await self.calls.finish()
+        return await self.calls.feed(rows, lingers=lingers)
 
     def give_up(self, thread: LoopThread, error: BaseException) -> None:
         """End all of it, but wait for that not for long."""

@@ -12,24 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import pyspark
+import pyspark  # noqa: F401  # for check_version: what follows may fail on it
+
+from spark_connector.version import check_version
 
 NAME: Final = "kafka_aio"
-_OLDEST: Final = (4, 2)
-
-
-def check_version() -> None:
-    """Say what is wrong with a Spark that is too old.
-
-    Raises:
-        ImportError: It is.
-    """
-    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if found < _OLDEST:
-        raise ImportError(
-            f"format('{NAME}') needs pyspark 4.2 or newer, and this is {pyspark.__version__}:"
-            " before that, Python sources have no limits per trigger and no availableNow"
-        )
 
 
 try:

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from kafka_aio.broker import BrokerThread, Certificates
 from kafka_aio.errors import ConfigError
-from spark_connector import KafkaSource
+from spark_connector import KafkaSource, OffsetRange, foreach_partition, records_rdd
 from spark_connector.columns import read_schema
 from spark_connector.options import ReadOptions, WriteOptions
 from tests.spark import clusters
@@ -26,7 +26,7 @@ from tests.spark.clusters import Place
 from tests.spark.programs import kinds
 from tests.spark.programs.told import Told
 from tests.spark.queries import FORMAT, Journal, run, running, stream
-from tests.spark.sessions import QUICK, log
+from tests.spark.sessions import QUICK, errors, log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -168,6 +168,27 @@ def test_an_error_of_a_task_has_none(
 
     assert "partition 9" in str(raised.value)
     assert_hidden(str(raised.value), secrets)
+
+
+@pytest.mark.usefixtures("_quiet_log")
+def test_rdds_and_errors_of_their_tasks_have_none(
+    spark: SparkSession, options: Options, secrets: list[str]
+) -> None:
+    sink = foreach_partition({**options, "kafka.max.block.ms": "500"}, topic="target")
+    written = spark.sparkContext.parallelize([{"value": "one", "partition": 9}], 1)
+    beyond = records_rdd(spark.sparkContext, [OffsetRange("source", 0, 0, 99)], options)
+
+    with pytest.raises(errors()) as writing:
+        written.foreachPartition(sink)
+    with pytest.raises(errors()) as reading:
+        beyond.collect()
+
+    assert "partition 9" in str(writing.value)
+    assert "source-0 is to be read from offset 0 to 99" in str(reading.value)
+    plan = beyond.toDebugString()
+    assert plan is not None
+    for said in (str(writing.value), str(reading.value), repr(sink), repr(beyond), plan.decode()):
+        assert_hidden(said, secrets)
 
 
 @pytest.mark.usefixtures("_quiet_log")

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from spark_connector import calls
 from spark_connector.rdd import foreach_partition, map_partitions
 
 SECONDS = 10.0
@@ -100,6 +101,26 @@ def test_the_first_row_does_not_wait_for_a_whole_chunk() -> None:
     assert len(called) < 20
 
 
+def test_what_is_done_leaves_before_rows_that_are_slow_to_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "PATIENCE", SECONDS)  # however slow the machine is
+    left: list[int] = []
+    left_before: dict[int, int] = {}
+
+    def rows() -> Iterator[int]:
+        for row in range(100):
+            left_before[row] = len(left)
+            yield row
+
+    for row in map_partitions(times_ten)(map_partitions(times_ten)(rows())):
+        left.append(row)  # noqa: PERF402  # somebody looks at it meanwhile
+
+    assert left == [row * 100 for row in range(100)]
+    # Chunks have 1, 2, 4 rows and so on: all that came before has left when one begins.
+    assert [left_before[row] for row in (1, 3, 7, 15, 31, 63)] == [1, 3, 7, 15, 31, 63]
+
+
 @pytest.mark.parametrize("row", ["abc", b"abc", ("k", "v"), {"value": b"v"}, 5, None])
 def test_a_row_in_place_of_a_partition_is_refused_before_the_first_is_asked_for(
     row: object,
@@ -186,7 +207,7 @@ def test_who_wants_no_more_rows_cancels_the_calls() -> None:
             yield row
 
     found = map_partitions(function, concurrency=10, chunk_rows=5)(rows())
-    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    assert [next(found) for _ in range(5)] == [0, 1, 2, 3, 4]
     found.close()  # type: ignore[attr-defined]  # it is a generator
 
     assert cancelled.is_set()

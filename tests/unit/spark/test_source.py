@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 import pyspark
 
-from spark_connector import register
+from spark_connector import foreach_partition, map_partitions, records_rdd, register
 from spark_connector.source import KafkaSource
 
 WITHOUT_SOURCES = """
@@ -42,6 +42,9 @@ def test_a_spark_that_is_too_old_is_told_so_by_every_call(
         lambda: source.writer(None, False),  # type: ignore[arg-type]  # as above
         lambda: source.streamWriter(None, False),  # type: ignore[arg-type]  # as above
         lambda: register(None),  # type: ignore[arg-type]  # as above
+        lambda: foreach_partition({}),
+        lambda: map_partitions(print),  # type: ignore[arg-type]  # as above
+        lambda: records_rdd(None, [], {}),  # type: ignore[arg-type]  # as above
     ):
         with pytest.raises(ImportError, match=f"needs pyspark 4.2 or newer, and this is {version}"):
             call()
@@ -52,5 +55,5 @@ def test_a_spark_without_python_sources_is_told_so_by_the_import() -> None:
         [sys.executable, "-c", WITHOUT_SOURCES], capture_output=True, text=True, check=False
     )
 
-    assert "ImportError: format('kafka_aio') needs pyspark 4.2 or newer" in done.stderr
+    assert "ImportError: spark_connector needs pyspark 4.2 or newer" in done.stderr
     assert "this is 3.5.9" in done.stderr
