@@ -336,9 +336,18 @@ class Committer:
     # What is committed.
 
     async def committed(
-        self, partitions: Collection[TopicPartition], *, until: float
+        self,
+        partitions: Collection[TopicPartition],
+        *,
+        until: float,
+        refused: Callable[[Mapping[TopicPartition, KafkaError]], None] = lambda _: None,
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed of these; None where that is nothing.
+
+        Args:
+            partitions: Those of interest.
+            until: When to give up.
+            refused: Is told why partitions have to be asked for again.
 
         Raises:
             BrokerError: The coordinator does not say.
@@ -354,6 +363,7 @@ class Committer:
                 raise not_fetched(self._group_id, answer.failed)
             left = list(answer.again)
             if left:
+                refused(answer.again)
                 self._look_again(answer)
                 pause = self._backoff.delay(attempt, jitter=self._rng.uniform(-1, 1))
                 attempt += 1

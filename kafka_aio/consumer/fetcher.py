@@ -17,11 +17,13 @@ from kafka_aio.config import ConsumerConfig
 from kafka_aio.consumer import offsets
 from kafka_aio.consumer.fetches import NOTHING, Fetch, Fetches, Plan
 from kafka_aio.consumer.handover import Receiver
+from kafka_aio.consumer.position import OwnedPartition
 from kafka_aio.consumer.sessions import Session, Terms
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import (
     AuthenticationError,
     BrokerError,
+    CorruptMessage,
     KafkaError,
     OffsetOutOfRange,
     SerializationError,
@@ -268,19 +270,29 @@ class Fetcher:
             owned.saw(data.high_watermark, data.last_stable_offset, data.log_start_offset)
             return
         error = for_code(data.error_code, where=str(name))
+        offset = fetch.asks[name].offset
         if isinstance(error, OffsetOutOfRange):
-            told = offsets.out_of_range(self._subscription, name, era, fetch.asks[name].offset)
-            if told is not None:
-                owned.is_stuck = True
-                self._receiver.tell(told, name)
-            else:
-                logger.info("out of range partition=%s offset=%d", name, fetch.asks[name].offset)
+            told = offsets.out_of_range(self._subscription, name, era, offset)
+            if told is None:
+                logger.info("out of range partition=%s offset=%d", name, offset)
+            self._stuck(owned, told)
             self.moved()
+            return
+        owned.failed(error, now=self._loop.time())
+        is_of_leader = owned.leader is not None and owned.leader.node == fetch.node
+        if isinstance(error, CorruptMessage) and is_of_leader:
+            self._stuck(owned, offsets.damaged(self._subscription, name, era, offset))
         elif _is_passing(error):
             logger.debug("fetch refused partition=%s error=%s", name, error.name)
             self._cluster.request_refresh()
         else:
             self._receiver.tell(error, name)
+
+    def _stuck(self, owned: OwnedPartition, error: KafkaError | None) -> None:
+        """Only a seek leads on, if there is an error."""
+        if error is not None:
+            owned.is_stuck = True
+            self._receiver.tell(error, owned.partition)
 
     async def _end_sessions(self) -> None:
         """Tell the brokers that they can forget what we read."""

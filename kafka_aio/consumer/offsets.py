@@ -4,6 +4,7 @@
     plan_resets      whose offsets to ask for (ListOffsets)    settle_resets      what came of it
     plan_checks      whose epochs to ask for (KIP-320)         settle_checks      what came of it
     out_of_range     the leader has no such offset
+    damaged          it has, and cannot read what is there
 
 A plan keeps the era of each partition. An answer to an earlier era is old: it changes nothing, not
 even by its error (B45). What is planned rests until `retry_at`; so a plan that is never settled is
@@ -21,6 +22,7 @@ from typing import Final, NamedTuple
 from kafka_aio.consumer.position import LATEST, OwnedPartition, Phase, Position, ResetTo
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import (
+    CorruptRecord,
     KafkaError,
     OffsetOutOfRange,
     ProtocolError,
@@ -147,15 +149,42 @@ def out_of_range(
 
     An answer about an offset that is not the position any more is old.
     """
-    found = subscription.find(partition, era)
-    if found is None or found.phase is not Phase.FETCHING:
-        return None
-    if found.position is None or found.position.offset != offset:
+    found = _found_at(subscription, partition, era, offset)
+    if found is None:
         return None
     if subscription.policy is None:
         return OffsetOutOfRange(where=f"{partition}, offset {offset}")
     found.reset(subscription.policy)
     return None
+
+
+def damaged(
+    subscription: Subscription, partition: TopicPartition, era: int, offset: int
+) -> CorruptRecord | None:
+    """The leader cannot read what it has at an offset: an error, if that is the position.
+
+    It may not be yet: then what was fetched before is handed over first, and the leader is asked
+    once more.
+    """
+    if _found_at(subscription, partition, era, offset) is None:
+        return None
+    topic, number = partition
+    return CorruptRecord(
+        "the broker cannot read what it has there (CORRUPT_MESSAGE); seek past it, or to it again",
+        topic=topic,
+        partition=number,
+        offset=offset,
+    )
+
+
+def _found_at(
+    subscription: Subscription, partition: TopicPartition, era: int, offset: int
+) -> OwnedPartition | None:
+    """The partition, if it is fetched from there, and all before is handed over."""
+    found = subscription.find(partition, era)
+    if found is None or found.phase is not Phase.FETCHING or found.position is None:
+        return None
+    return found if found.position.offset == offset else None
 
 
 def plan_resets(

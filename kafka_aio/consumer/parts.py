@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import inf
 
@@ -20,7 +20,7 @@ from kafka_aio.consumer.membership.classic import ClassicMember
 from kafka_aio.consumer.membership.consumer import ConsumerMember
 from kafka_aio.consumer.membership.member import Membership
 from kafka_aio.consumer.pieces import Decoding
-from kafka_aio.consumer.positioner import Positioner
+from kafka_aio.consumer.positioner import Errors, Positioner
 from kafka_aio.consumer.ranges import Ranges
 from kafka_aio.consumer.reader import Reader
 from kafka_aio.consumer.subscription import Mode, Subscription
@@ -203,9 +203,12 @@ class Parts:
 
 
 async def _committed(
-    committer: Committer, partitions: Collection[TopicPartition], until: float
+    committer: Committer,
+    partitions: Collection[TopicPartition],
+    until: float,
+    refused: Callable[[Errors], None],
 ) -> Mapping[TopicPartition, OffsetAndMetadata | None]:
-    return await committer.committed(partitions, until=until)
+    return await committer.committed(partitions, until=until, refused=refused)
 
 
 def _member(config: ConsumerConfig, cluster: Cluster, retry: Backoff) -> Membership:

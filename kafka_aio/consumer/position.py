@@ -21,7 +21,7 @@ from enum import Enum, auto
 from math import inf
 from typing import Final, NamedTuple
 
-from kafka_aio.errors import StateError
+from kafka_aio.errors import KafkaError, StateError
 from kafka_aio.metadata import Leader
 from kafka_aio.types import OffsetAndMetadata, TopicPartition
 
@@ -39,6 +39,14 @@ class Phase(Enum):
     AWAITING_VALIDATION = auto()
     """The leader is asked whether its log still has what was read (KIP-320)."""
     FETCHING = auto()
+
+
+_MISSING: Final = {
+    Phase.INITIALISING: "the committed offset was not found out",
+    Phase.AWAITING_RESET: "the leader has not said where its log begins or ends",
+    Phase.AWAITING_VALIDATION: "the leader has not said whether it has what was read",
+    Phase.FETCHING: "no records can be fetched",
+}
 
 
 class ResetTo(Enum):
@@ -116,6 +124,17 @@ class Moves:
         return taken
 
 
+class Trouble(NamedTuple):
+    """Brokers have said nothing but errors of a partition."""
+
+    error: KafkaError
+    """The last one."""
+    since: float
+    """When the first one came."""
+    lasts: float
+    """So many seconds later the last one came."""
+
+
 @dataclass(slots=True, eq=False)
 class OwnedPartition:
     """A partition of the assignment. Others read it; only `Subscription` and `offsets` change it.
@@ -155,6 +174,8 @@ class OwnedPartition:
     """The epoch of the leader that the position was last held against; None for no leader."""
     retry_at: float = -inf
     """When its reset or validation may be asked for again."""
+    trouble: Trouble | None = None
+    """None where brokers last gave what they were asked for."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     log_start_offset: int | None = None
@@ -173,6 +194,12 @@ class OwnedPartition:
         """Whether its records may be fetched, from its leader, and handed over."""
         is_free = not (self.is_held or self.is_paused or self.is_stuck)
         return is_free and self.phase is Phase.FETCHING and self.leader is not None
+
+    @property
+    def missing(self) -> str:
+        """What there has to be before its records can be handed over, and why it is not."""
+        last = "" if self.trouble is None else f"; last: {self.trouble.error}"
+        return _MISSING[self.phase] + last
 
     def lag(self, *, read_committed: bool = False) -> int | None:
         """How many offsets are ahead that could be read; None where that is not known."""
@@ -234,8 +261,14 @@ class OwnedPartition:
         self.position = position
         self.moves.add(self)
 
+    def failed(self, error: KafkaError, *, now: float) -> None:
+        """What was asked about it was answered by an error, or not at all."""
+        since = now if self.trouble is None else self.trouble.since
+        self.trouble = Trouble(error, since, now - since)
+
     def saw(self, high_watermark: int, last_stable_offset: int, log_start_offset: int) -> None:
         """What an answer says of its log; -1 for what it does not say."""
+        self.trouble = None
         self.high_watermark = high_watermark if high_watermark >= 0 else None
         self.last_stable_offset = last_stable_offset if last_stable_offset >= 0 else None
         self.log_start_offset = log_start_offset if log_start_offset >= 0 else None
@@ -265,6 +298,7 @@ class OwnedPartition:
         """
         self._expect(Phase.AWAITING_VALIDATION)
         self.phase = Phase.FETCHING
+        self.trouble = None
 
     def truncated(self, position: Position) -> None:
         """The leader's log parts from what was read here: go on from there.
@@ -280,7 +314,7 @@ class OwnedPartition:
         self.era = self.moves.next_era()
         self.moves.add(self)
         self.phase = Phase.FETCHING
-        self.reset_to = self.end_before = None
+        self.reset_to = self.end_before = self.trouble = None
         self.asks_end = self.is_stuck = False
         self.retry_at = -inf
         if self.committable is not None and self.committable.offset > position.offset:
@@ -291,6 +325,7 @@ class OwnedPartition:
         self.era = self.moves.next_era()
         self.asks_end = asks_end
         self.end_before = end_before
+        self.trouble = None
         self.retry_at = -inf
 
     def _hold_against_leader(self) -> None:

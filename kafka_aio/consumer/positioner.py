@@ -15,7 +15,7 @@ from kafka_aio.consumer import offsets
 from kafka_aio.consumer.handover import Handover
 from kafka_aio.consumer.lister import Lister
 from kafka_aio.consumer.offsets import CheckPlan, ResetPlan
-from kafka_aio.consumer.position import OwnedPartition, Phase
+from kafka_aio.consumer.position import OwnedPartition
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import KafkaError, KafkaTimeoutError
 from kafka_aio.listing import list_requests
@@ -25,11 +25,13 @@ from kafka_aio.net.tasks import Tasks, Wakeup
 from kafka_aio.protocol.messages.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka_aio.types import OffsetAndMetadata, TopicPartition
 
+Errors: TypeAlias = Mapping[TopicPartition, KafkaError]
 Committed: TypeAlias = Callable[
-    [Collection[TopicPartition], float],
+    [Collection[TopicPartition], float, Callable[[Errors], None]],
     Awaitable[Mapping[TopicPartition, OffsetAndMetadata | None]],
 ]
-"""Gives the offsets that the group has committed, until a time of the loop."""
+"""Gives the offsets that the group has committed, until a time of the loop, and says why an attempt
+came to nothing."""
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +121,7 @@ class Positioner:
     def _state(self, owned: OwnedPartition) -> str:
         if owned.leader is None:
             return "nobody leads it, or there is no such partition"
-        if owned.phase is Phase.INITIALISING:
-            return "the committed offset was not found out"
-        return "the leader has not said where its log begins or ends"
+        return owned.missing
 
     # Where to begin.
 
@@ -145,17 +145,23 @@ class Positioner:
     async def _look_up(self, eras: dict[TopicPartition, int]) -> None:
         """Ask the group where it was, until it says so or cannot."""
         assert self.committed is not None
+        until = self._loop.time() + self._api_timeout
         try:
-            found = await self.committed(eras.keys(), self._loop.time() + self._api_timeout)
+            found = await self.committed(eras.keys(), until, partial(self._note, eras))
         except KafkaError as error:
             logger.info("committed offsets not known partitions=%d error=%s", len(eras), error)
             if not isinstance(error, KafkaTimeoutError):
+                self._note(eras, dict.fromkeys(eras, error))
                 self._fail(error, eras)
             await asyncio.sleep(self._retry.delay(0, jitter=self._rng.uniform(-1, 1)))
             self._forget(eras)
             self.wake()
         else:
             self._begun(eras, found)
+
+    def _note(self, eras: Mapping[TopicPartition, int], errors: Errors) -> None:
+        """Keep in mind what was wrong, in case that it lasts."""
+        self._subscription.failed(errors, eras, now=self._loop.time())
 
     def go_to(
         self,
@@ -219,6 +225,7 @@ class Positioner:
     async def _list(self, node: int, request: ListOffsetsRequest, plans: list[ResetPlan]) -> None:
         listed = await self._lister.ask(node, request)
         errors = offsets.settle_resets(self._subscription, plans, listed, retry_at=self._retry_at())
+        self._note({plan.partition: plan.era for plan in plans}, listed.again | listed.failed)
         if listed.stale_metadata:
             self._cluster.request_refresh()
         for name, error in errors.items():
@@ -249,6 +256,7 @@ class Positioner:
             checked = offsets.settle_checks(
                 self._subscription, plans, response, retry_at=self._retry_at()
             )
+        self._note({plan.partition: plan.era for plan in plans}, checked.again | checked.failed)
         if checked.stale_metadata:
             self._cluster.request_refresh()
         for name, position in checked.truncated.items():

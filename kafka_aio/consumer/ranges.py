@@ -179,6 +179,14 @@ class Lane:
         self._make_room()
         return await self._wakeups[partition].wait(until=until)
 
+    def trouble(self, partition: TopicPartition) -> str:
+        """Why nothing comes of a partition, as far as that is known."""
+        owned = self.subscription.partitions.get(partition)
+        said = self.fetcher.troubles
+        if owned is not None and owned.trouble is not None:
+            said.append(f"last: {owned.trouble.error}")
+        return "; ".join(said) or "the broker sent nothing"
+
     # What the fetcher says.
 
     def wake(self) -> None:
@@ -337,7 +345,7 @@ class RangeRead:
             elif not await lane.wait(self._partition, until=deadline):
                 raise KafkaTimeoutError(
                     f"{self._partition}: nothing came of offset {self._position} in time;"
-                    f" {'; '.join(lane.fetcher.troubles) or 'the broker sent nothing'}"
+                    f" {lane.trouble(self._partition)}"
                 )
             self._ranges.check_open()
         return None

@@ -26,7 +26,7 @@ from kafka_aio.consumer.position import (
     Position,
     Reset,
 )
-from kafka_aio.errors import StateError
+from kafka_aio.errors import KafkaError, StateError
 from kafka_aio.metadata import Leader
 from kafka_aio.metadata.topic import check_name
 from kafka_aio.types import OffsetAndMetadata, SubscriptionPattern, TopicPartition, check_number
@@ -264,6 +264,18 @@ class Subscription:
         """The partition, if it is still in that era; None if what is known of it there is old."""
         found = self._owned.get(partition)
         return found if found is not None and found.era == era else None
+
+    def failed(
+        self,
+        errors: Mapping[TopicPartition, KafkaError],
+        eras: Mapping[TopicPartition, int],
+        *,
+        now: float,
+    ) -> None:
+        """What brokers were asked about these, in these eras, has come to nothing."""
+        for name, error in errors.items():
+            if (found := self.find(name, eras[name])) is not None:
+                found.failed(error, now=now)
 
     def fetchable(self) -> list[OwnedPartition]:
         """Those to fetch: with a position that is good, a leader, and neither paused nor held."""

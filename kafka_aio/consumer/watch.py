@@ -17,7 +17,7 @@ from kafka_aio.metadata import Metadata
 EVERY: Final = 1.0
 """So many seconds pass between two looks."""
 PATIENCE: Final = 10.0
-"""After so many seconds it is trouble not to be let into a group."""
+"""After so many seconds it is trouble not to be let into a group, or to get errors alone."""
 MOST_NAMED: Final = 5
 """So many reasons are named at most."""
 
@@ -101,12 +101,17 @@ class Watch:
         }
 
     def _of_partitions(self) -> Iterator[str]:
-        for each in self._subscription:
-            if each.is_stuck:
-                name = each.partition
-                yield f"{name}: what comes next cannot be read, and nobody has sought past"
-            elif each.leader is None and (why := self._why_leaderless(each)):
-                yield why
+        return map(self._why_not, self._subscription)
+
+    def _why_not(self, owned: OwnedPartition) -> str:
+        name, trouble = owned.partition, owned.trouble
+        if owned.is_stuck:
+            return f"{name}: what comes next cannot be read, and nobody has sought past"
+        if owned.leader is None and (why := self._why_leaderless(owned)):
+            return why
+        if trouble is None or trouble.lasts < PATIENCE or owned.is_paused:
+            return ""  # one that is paused is not asked for: the trouble may have passed
+        return f"{name}: {owned.missing}"
 
     def _why_leaderless(self, owned: OwnedPartition) -> str:
         topic, number = owned.partition

@@ -11,6 +11,7 @@ from kafka_aio.consumer.position import EARLIEST, LATEST, Phase, Position, Reset
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.errors import (
     AuthenticationError,
+    CorruptRecord,
     KafkaConnectionError,
     NotLeaderOrFollower,
     OffsetOutOfRange,
@@ -163,6 +164,22 @@ def test_an_old_offset_out_of_range_changes_nothing(policy: Reset | None) -> Non
 
     assert offsets.out_of_range(subscription, A0, new, 10) is None
     assert subscription[A0].phase is Phase.AWAITING_VALIDATION
+
+
+# Damaged
+
+
+def test_damage_at_the_position_is_told_with_its_place_and_elsewhere_it_is_not() -> None:
+    # B43
+    subscription = fetching(A0)
+    old = subscription[A0].era
+    error = offsets.damaged(subscription, A0, old, 10)
+    subscription.seek(A0, 10)
+
+    assert isinstance(error, CorruptRecord)
+    assert (error.topic, error.partition, error.offset) == ("a", 0, 10)
+    assert offsets.damaged(subscription, A0, subscription[A0].era, 11) is None
+    assert offsets.damaged(subscription, A0, old, 10) is None
 
 
 # Resets

@@ -16,7 +16,7 @@ from kafka_aio.consumer.position import (
     ResetTo,
     reset_policy,
 )
-from kafka_aio.errors import StateError
+from kafka_aio.errors import KafkaStorageError, NotLeaderOrFollower, StateError
 from kafka_aio.metadata import Leader
 from kafka_aio.types import OffsetAndMetadata
 from tests.unit.consumer.owned import A0, FIRST, SECOND
@@ -295,3 +295,57 @@ def test_flags_are_shown(owned: OwnedPartition) -> None:
 
     text = "<OwnedPartition a-0: AWAITING_VALIDATION, at 10 (epoch 5), paused, held>"
     assert repr(owned) == text
+
+
+def test_the_last_of_the_errors_of_a_partition_is_kept_and_how_long_they_last(
+    owned: OwnedPartition,
+) -> None:
+    owned.seek(Position(10))
+    owned.failed(NotLeaderOrFollower(), now=5.0)
+    first = owned.trouble
+    owned.failed(KafkaStorageError(), now=8.0)
+
+    assert first is not None
+    assert (first.since, first.lasts) == (5.0, 0.0)
+    assert owned.trouble is not None
+    assert (owned.trouble.since, owned.trouble.lasts) == (5.0, 3.0)
+    assert "KAFKA_STORAGE_ERROR" in owned.missing
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda owned: owned.seek(Position(20)),
+        lambda owned: owned.reset(EARLIEST),
+        lambda owned: owned.saw(20, 20, 0),
+        lambda owned: owned.confirm(),
+        lambda owned: owned.truncated(Position(5)),
+    ],
+)
+def test_errors_are_forgotten_when_something_goes_well(
+    owned: OwnedPartition, step: Callable[[OwnedPartition], None]
+) -> None:
+    owned.seek(Position(10, 5))
+    owned.failed(NotLeaderOrFollower(), now=5.0)
+    step(owned)
+
+    assert owned.trouble is None
+    assert "last" not in owned.missing
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda owned: owned.look_for_end(),
+        lambda owned: owned.found_end(7),
+        lambda owned: owned.settle_reset(7),
+    ],
+)
+def test_errors_are_forgotten_at_each_step_of_a_reset(
+    owned: OwnedPartition, step: Callable[[OwnedPartition], None]
+) -> None:
+    owned.reset(EARLIEST)
+    owned.failed(NotLeaderOrFollower(), now=5.0)
+    step(owned)
+
+    assert owned.trouble is None

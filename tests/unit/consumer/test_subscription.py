@@ -7,7 +7,7 @@ import pytest
 
 from kafka_aio.consumer.position import EARLIEST, LATEST, Phase, Position
 from kafka_aio.consumer.subscription import Change, Mode, Subscription, Wanted
-from kafka_aio.errors import StateError
+from kafka_aio.errors import KafkaStorageError, StateError
 from kafka_aio.types import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 from tests.unit.consumer.owned import A0, A1, B0, FIRST, fetching, led_by
 
@@ -461,3 +461,13 @@ def test_a_subscription_shows_what_it_has() -> None:
 
     text = "<Subscription to partitions assigned by hand: 2 partitions, 1 fetching>"
     assert repr(subscription) == text
+
+
+def test_errors_are_kept_of_those_that_are_still_in_the_era_they_were_asked_in() -> None:
+    subscription = fetching(A0, A1, B0)
+    eras = {each.partition: each.era for each in subscription}
+    subscription.seek(A1, 3)
+    subscription.assign([A0, A1])
+    subscription.failed(dict.fromkeys([A0, A1, B0], KafkaStorageError()), eras, now=7.0)
+
+    assert [each.partition for each in subscription if each.trouble is not None] == [A0]
