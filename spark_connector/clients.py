@@ -193,7 +193,10 @@ def _cache_of(loop: asyncio.AbstractEventLoop) -> _Cache:
 async def _open(kind: Kind, options: frozenset[tuple[str, str]]) -> Any:
     config = _configured(kind, dict(options))
     client: Any = getattr(kafka_aio, kind.capitalize())(config)
-    await client.start()
+    patience = None
+    if isinstance(config, kafka_aio.ProducerConfig) and "max.block.ms" in dict(options):
+        patience = config.max_block_ms / 1000  # Java's connects with its first record
+    await client.start(timeout=patience)
     return client
 
 

@@ -227,10 +227,12 @@ def test_an_error_of_the_connection_has_the_place_of_the_rows() -> None:
         options = {"kafka.bootstrap.servers": gone.bootstrap_servers}
     options |= {"kafka.max.block.ms": "200", "kafka.reconnect.backoff.max.ms": "50"}
 
+    begun = time.monotonic()
     with pytest.raises(RowError, match=r"^rows 0 to 29, topic t: .*could be reached") as caught:
         foreach_partition(options, topic="t")(iter([b"v"] * 30))
 
     assert isinstance(caught.value.__cause__, KafkaConnectionError)
+    assert time.monotonic() - begun < 5  # a connection has 10 s
 
 
 def test_an_error_of_the_rows_is_raised_as_it_is(topic: str, options: dict[str, str]) -> None:
