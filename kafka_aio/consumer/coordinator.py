@@ -286,7 +286,7 @@ class Coordinator:
             self._membership.shared_out(step, error, now=self._loop.time())
         else:
             topics = self._interest.share_out(step.topics)
-            shares = self._user_code.assign(step.assignor, step.members, topics)
+            shares = self._user_code.assign(step, topics)
             self._membership.shared_out(step, shares, now=self._loop.time())
         self.wake()
 

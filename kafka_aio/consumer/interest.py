@@ -89,7 +89,7 @@ class Interest:
     def must_share_out_anew(self, membership: Membership) -> bool:
         """Whether we lead the group, and its topics have other partitions; says so once."""
         topics = watched(membership)
-        if not topics or not self._shared:
+        if not topics or topics != self._shared.keys():  # others are about to be shared out
             return False
         counts = self._counts(topics)
         is_other = counts != self._shared

@@ -9,9 +9,10 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
-from kafka_aio.consumer.assignors.assignor import Assignment, Assignor, Member, Topics
+from kafka_aio.consumer.assignors.assignor import Assignment, Topics
 from kafka_aio.consumer.assignors.custom import checked
 from kafka_aio.consumer.commits import Offsets
+from kafka_aio.consumer.membership.member import ShareOut
 from kafka_aio.consumer.record import ConsumerRecord
 from kafka_aio.errors import DeserializationError, KafkaError, UserCodeError
 from kafka_aio.net.tasks import Tasks
@@ -183,10 +184,14 @@ class UserCode:
             return _raised(function, error, partitions)
         return None
 
-    def assign(
-        self, assignor: Assignor, members: Sequence[Member], topics: Topics
-    ) -> Assignment | UserCodeError:
-        """What each member gets; an error if the assignor raises, or gives something else."""
+    def assign(self, step: ShareOut, topics: Topics) -> Assignment | UserCodeError:
+        """What each member gets; an error if the assignor raises, or gives something else.
+
+        Where all keep what they have, nobody gets anything, and the assignor is not asked.
+        """
+        if step.keeps:
+            return {}
+        assignor, members = step.assignor, step.members
         try:
             return checked(assignor.name, assignor.assign(members, topics), members, topics)
         except UserCodeError as error:

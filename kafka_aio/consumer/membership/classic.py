@@ -353,11 +353,11 @@ class ClassicMember:
         self._place, self._assignor, self._led = joined.place, joined.assignor, joined.led
         self._heartbeats.begin(now=now)
         self._shares = []
-        self._phase = _Phase.SHARING if joined.shares_out else _Phase.SYNCING
+        self._phase = _Phase.SYNCING if joined.led is None else _Phase.SHARING
 
     def _share_out(self) -> Step | None:
-        if self._led is not None:
-            self._sharing = ShareOut(self._assignor, self._led.members, self._led.topics)
+        if (led := self._led) is not None:
+            self._sharing = ShareOut(self._assignor, led.members, led.topics, led.keeps)
         return self._sharing
 
     def shared_out(

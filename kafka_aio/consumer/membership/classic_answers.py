@@ -29,8 +29,6 @@ class Joined:
     """The one that the group has chosen."""
     led: Led | None
     """The group, if we lead it."""
-    shares_out: bool
-    """Whether we have to: not if we came back as a static leader (KIP-814)."""
 
 
 def check(code: int, group_id: str) -> None:
@@ -61,14 +59,13 @@ def read_join(answer: JoinGroupResponse, requests: ClassicRequests) -> Joined:
         )
     led = None
     if answer.leader == answer.member_id:
-        led = Led.of(answer.members)
+        led = Led.of(answer.members, keeps=answer.skip_assignment)
         if answer.member_id not in led.ids:
             raise ProtocolError("we lead the group, but are not among its members")
     return Joined(
         place=Place(answer.member_id, answer.generation_id),
         assignor=assignor,
         led=led,
-        shares_out=led is not None and not answer.skip_assignment,
     )
 
 

@@ -21,14 +21,17 @@ class Led:
     """All members, even those that cannot be understood."""
     members: tuple[Member, ...]
     """Those that get something: one whose subscription cannot be read has no say."""
+    keeps: bool = False
+    """Whether all keep what they have: we came back as a static leader (KIP-814)."""
 
     @classmethod
-    def of(cls, members: Sequence[JoinGroupResponseMember]) -> Led:
+    def of(cls, members: Sequence[JoinGroupResponseMember], *, keeps: bool = False) -> Led:
         """The group of which the coordinator sent us the members."""
         read = (_read(each) for each in members)
         return cls(
             ids=tuple(dict.fromkeys(each.member_id for each in members)),
             members=tuple(each for each in read if each is not None),
+            keeps=keeps,
         )
 
     @property
@@ -41,10 +44,14 @@ class Led:
     ) -> list[SyncGroupRequestAssignment]:
         """What each member is told; an empty share is one too, and those unknown get none.
 
+        Nobody is told anything where all keep what they have.
+
         Raises:
             KafkaError: This is no assignment, or a partition would change hands before its owner
                 has given it back.
         """
+        if self.keeps:
+            return []
         try:
             shares = {each: Assigned(tuple(assignment.get(each, ()))).encode() for each in self.ids}
         except Exception as error:  # what the user's code returns may be anything

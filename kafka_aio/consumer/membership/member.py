@@ -49,6 +49,9 @@ class ShareOut:
     topics: frozenset[str]
     """All that a member subscribes to: the metadata has to have these, or know that they are not
     there."""
+    keeps: bool = False
+    """Whether all keep what they have (KIP-814): then the topics are looked at, for what they get
+    later, and nobody is asked to assign."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -169,6 +169,29 @@ def test_the_leader_shares_out_anew_when_partitions_come_and_says_so_once() -> N
     assert not interest.must_share_out_anew(ALONE)
 
 
+def test_a_leader_that_learns_of_topics_to_share_out_does_not_share_out_twice() -> None:
+    metadata = metadata_of(t=2)
+    interest = Interest(Subscription(), metadata)
+    interest.share_out({"t"})
+    learn(metadata, t=2, u=1)
+    before_they_are_shared_out = interest.must_share_out_anew(leading("t", "u"))
+    interest.share_out({"t", "u"})
+    learn(metadata, t=2, u=2)
+
+    assert not before_they_are_shared_out
+    assert interest.must_share_out_anew(leading("t", "u"))
+
+
+def test_topics_of_which_none_exists_yet_are_shared_out_when_one_does() -> None:
+    metadata = metadata_of()
+    interest = Interest(Subscription(), metadata)
+    shared = interest.share_out({"t"})
+    learn(metadata, t=1)
+
+    assert shared == {}
+    assert interest.must_share_out_anew(leading("t"))
+
+
 def leading(*topics: str) -> ClassicMember:
     """A member of a classic group that leads it."""
     member = ClassicMember(

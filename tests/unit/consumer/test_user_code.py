@@ -9,6 +9,7 @@ import pytest
 
 from kafka_aio.consumer.assignors.assignor import Member
 from kafka_aio.consumer.listener import RebalanceListener
+from kafka_aio.consumer.membership.member import ShareOut
 from kafka_aio.consumer.record import ConsumerRecord
 from kafka_aio.consumer.user_code import UserCode
 from kafka_aio.errors import DeserializationError, UserCodeError
@@ -244,9 +245,13 @@ class Assignor:
         return self.gives
 
 
+def step(gives: Any, *, keeps: bool = False) -> ShareOut:
+    return ShareOut(Assignor(gives), (Member("m", ["t"]),), frozenset({"t"}), keeps)
+
+
 def test_an_assignor_gives_partitions_to_members() -> None:
     gives = {"m": [("t", 0), TopicPartition("t", 1)]}
-    shares = user_code().assign(Assignor(gives), [Member("m", ["t"])], {"t": [frozenset()] * 3})
+    shares = user_code().assign(step(gives), {"t": [frozenset()] * 3})
 
     assert shares == {"m": [TopicPartition("t", 0), TopicPartition("t", 1)]}
 
@@ -260,7 +265,11 @@ def test_an_assignor_gives_partitions_to_members() -> None:
     ],
 )
 def test_an_assignor_that_fails_is_an_error(gives: Any, text: str) -> None:
-    error = user_code().assign(Assignor(gives), [Member("m", ["t"])], {})
+    error = user_code().assign(step(gives), {})
 
     assert isinstance(error, UserCodeError)
     assert text in str(error)
+
+
+def test_where_all_keep_what_they_have_no_assignor_is_asked() -> None:
+    assert user_code().assign(step(ValueError("it was asked"), keeps=True), {}) == {}

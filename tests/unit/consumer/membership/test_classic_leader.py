@@ -60,6 +60,7 @@ def test_the_leader_shares_out_and_tells_all() -> None:
     played = leading(ME, YOU)
     step = played.step(ShareOut)
     assert step.assignor.name == "range"
+    assert not step.keeps
     assert step.topics == played.member.watched == {"a", "b"}
     assert [(each.id, each.owned) for each in step.members] == [("me", ()), ("you", (A1,))]
     assert played.member.state == "sharing out"
@@ -84,7 +85,11 @@ def test_a_member_that_cannot_be_understood_gets_nothing() -> None:
 
 def test_a_static_leader_that_came_back_keeps_what_is() -> None:
     played = leading(ME, YOU, skip_assignment=True)
+    step = played.step(ShareOut)  # the topics have to be known, to see what they get later
+    played.member.shared_out(step, {}, now=played.now)
 
+    assert step.keeps
+    assert step.topics == {"a", "b"}
     assert played.sent(SyncGroupRequest).assignments == []
     assert played.member.watched == {"a", "b"}
 

@@ -1,0 +1,54 @@
+"""The leader of a classic group looks after its topics, also after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafka_aio.admin import Admin, NewPartitions
+from kafka_aio.broker import EmbeddedBroker
+from tests.scenarios.consumer.committing import on_virtual_time
+from tests.scenarios.consumer.grouped import Notes, joined, member, numbers, until
+
+
+@pytest.mark.parametrize("protocol", ["classic", "cooperative"])
+@on_virtual_time
+async def test_a_static_leader_that_came_back_still_sees_what_a_topic_gets(protocol: str) -> None:
+    options: dict[str, Any] = {"metadata_max_age_ms": 5_000}
+    async with (
+        EmbeddedBroker(topics={"t": 2}) as broker,
+        Admin(bootstrap_servers=broker.bootstrap_servers) as admin,
+        joined(broker, protocol, group_instance_id="one", **options) as leader,
+        joined(broker, protocol, None, leader, group_instance_id="two", **options) as second,
+    ):
+        await until(lambda: len(numbers(leader)) == len(numbers(second)) == 1, leader, second)
+        await leader.aclose()
+        async with joined(broker, protocol, group_instance_id="one", **options) as again:
+            await admin.create_partitions({"t": NewPartitions(4)})
+            await until(lambda: len(numbers(again)) == len(numbers(second)) == 2, again, second)
+
+            assert sorted(numbers(again) + numbers(second)) == [0, 1, 2, 3]
+
+
+@on_virtual_time
+async def test_a_static_leader_that_came_back_changes_nothing_by_itself() -> None:
+    options: dict[str, Any] = {"metadata_max_age_ms": 5_000, "allow_auto_create_topics": False}
+    two = Notes("two")
+    async with EmbeddedBroker(topics={"t": 1, "u": 1}) as broker:
+        second = member(broker, **options)
+        second.subscribe(["u", "made-later"], two)
+        async with joined(broker, group_instance_id="one", **options) as leader, second:
+            await until(second.assignment, leader, second)
+            await leader.aclose()
+            before = list(two.log)
+            async with joined(broker, group_instance_id="one", **options) as again:
+                for _ in range(4):  # the metadata is learnt, and learnt again
+                    await asyncio.sleep(5)
+                    await until(again.assignment, again, second)
+                kept = two.log == before
+                broker.create_topic("made-later")
+                await until(lambda: len(second.assignment()) == 2, again, second)
+
+                assert kept
