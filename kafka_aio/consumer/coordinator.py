@@ -125,7 +125,10 @@ class Coordinator:
         self._seen = handed_over()
         self._coordinator = coordinators.Coordinator(CoordinatorKind.GROUP, self._group_id)
         self._interest = Interest(
-            subscription, cluster.metadata, exclude_internal=config.exclude_internal_topics
+            subscription,
+            cluster.metadata,
+            exclude_internal=config.exclude_internal_topics,
+            by_rack=bool(config.client_rack),
         )
         self._request_timeout = config.request_timeout_ms / 1000
         self._patience = min(config.default_api_timeout_ms, config.max_poll_interval_ms) / 1000
@@ -174,12 +177,12 @@ class Coordinator:
             self.wake()
 
     def metadata_changed(self) -> None:
-        """Something was learnt of the cluster: topics may match, or have other partitions."""
+        """Something was learnt of the cluster: topics may match, or have changed."""
         now = self._loop.time()
         if self._interest.has_changed():
             self._membership.subscribe(self._interest.wanted(), now=now)
         if self._interest.must_share_out_anew(self._membership):
-            self._membership.rejoin("the topics of the group have other partitions")
+            self._membership.rejoin("the topics of the group have other partitions or racks")
         if isinstance(self._membership, ConsumerMember):
             self._membership.metadata_changed(now=now)
             if self._membership.unresolved:

@@ -7,7 +7,7 @@ while, an assignment with a topic of which only the id is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_aio.consumer.assignors.assignor import Topics
 from kafka_aio.consumer.membership.classic import ClassicMember
@@ -15,22 +15,38 @@ from kafka_aio.consumer.membership.consumer import ConsumerMember
 from kafka_aio.consumer.membership.member import Membership, Wanted
 from kafka_aio.consumer.subscription import Mode, Subscription
 from kafka_aio.metadata import Metadata
-from kafka_aio.types import PartitionInfo
 
 
 class Interest:
     """What a member wants of the metadata, and finds there."""
 
     def __init__(
-        self, subscription: Subscription, metadata: Metadata, *, exclude_internal: bool = True
+        self,
+        subscription: Subscription,
+        metadata: Metadata,
+        *,
+        exclude_internal: bool = True,
+        by_rack: bool = False,
     ) -> None:
+        """Begin with nothing.
+
+        Args:
+            subscription: What the user wants.
+            metadata: The cluster as last seen.
+            exclude_internal: No pattern of the client's matches Kafka's own topics.
+            by_rack: The member has a rack: the racks of replicas matter to a group that it leads,
+                beside the numbers of partitions (KIP-881).
+        """
         self._subscription = subscription
         self._metadata = metadata
         self._exclude_internal = exclude_internal
+        self._by_rack = by_rack
         self._followed: frozenset[str] = frozenset()
         self._follows_all = False
-        self._shared: dict[str, int | None] = {}
-        """How many partitions each topic had when we shared them out."""
+        self._shared: Mapping[str, int | Sequence[frozenset[str]] | None] = {}
+        """What matters of each topic, as it was when we shared them out."""
+        self._racks: dict[int, str] = {}
+        """Where the nodes with replicas are. One that is down is told without: it has not moved."""
 
     def __repr__(self) -> str:
         followed = "all" if self._follows_all else len(self._followed)
@@ -82,22 +98,37 @@ class Interest:
 
     def share_out(self, topics: Iterable[str]) -> Topics:
         """What an assignor is given of these topics; what it is, is remembered."""
-        self._shared = self._counts(topics)
-        known = ((name, self._metadata.partitions(name)) for name in sorted(topics))
-        return {name: [_racks(each) for each in infos] for name, infos in known if infos}
+        racks = self._racks_by_topic(topics)
+        self._shared = racks if self._by_rack else self._counts(topics)
+        return {name: each for name, each in racks.items() if each}
 
     def must_share_out_anew(self, membership: Membership) -> bool:
-        """Whether we lead the group, and its topics have other partitions; says so once."""
+        """Whether we lead the group, and its topics have other partitions or, where these matter,
+        replicas in other racks; says so once."""
         topics = watched(membership)
         if not topics or topics != self._shared.keys():  # others are about to be shared out
             return False
-        counts = self._counts(topics)
-        is_other = counts != self._shared
-        self._shared = counts
-        return is_other
+        before = self._shared
+        self._shared = self._racks_by_topic(topics) if self._by_rack else self._counts(topics)
+        return self._shared != before
 
     def _counts(self, topics: Iterable[str]) -> dict[str, int | None]:
         return {name: self._metadata.partition_count(name) for name in topics}
+
+    def _racks_by_topic(self, topics: Iterable[str]) -> dict[str, list[frozenset[str]]]:
+        """The racks of the replicas of each partition; none where a topic is not known."""
+        replicas = {name: self._metadata.replicas(name) for name in sorted(topics)}
+        nodes = {node for each in replicas.values() for nodes in each for node in nodes}
+        racks = {node: self._rack(node) or self._racks.get(node) for node in nodes}
+        self._racks = {node: rack for node, rack in racks.items() if rack}
+        return {name: [self._racks_of(nodes) for nodes in each] for name, each in replicas.items()}
+
+    def _racks_of(self, nodes: Iterable[int]) -> frozenset[str]:
+        return frozenset(self._racks[node] for node in nodes if node in self._racks)
+
+    def _rack(self, node_id: int) -> str | None:
+        node = self._metadata.node(node_id)
+        return None if node is None else node.rack
 
 
 def watched(membership: Membership) -> frozenset[str]:
@@ -108,7 +139,3 @@ def watched(membership: Membership) -> frozenset[str]:
 def has_unresolved(membership: Membership) -> bool:
     """Whether there is a topic of which only the id is known."""
     return isinstance(membership, ConsumerMember) and bool(membership.unresolved)
-
-
-def _racks(partition: PartitionInfo) -> frozenset[str]:
-    return frozenset(node.rack for node in partition.replicas if node.rack)

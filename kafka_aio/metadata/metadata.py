@@ -10,7 +10,7 @@ accepted raises, and leaves everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -147,6 +147,11 @@ class Metadata:
         if topic not in self._infos:
             self._infos[topic] = tuple(self._info(topic, told) for told in known.partitions)
         return self._infos[topic]
+
+    def replicas(self, topic: str) -> list[Sequence[int]]:
+        """The nodes that have each partition of a topic, in order; none if it does not exist."""
+        known = self._existing(topic)
+        return [told.replica_nodes for told in known.partitions] if known else []
 
     def topic_id(self, topic: str) -> Uuid | None:
         """The id of a topic; None if it is not known to exist, or the brokers have no ids."""

@@ -52,3 +52,27 @@ async def test_a_static_leader_that_came_back_changes_nothing_by_itself() -> Non
                 await until(lambda: len(second.assignment()) == 2, again, second)
 
                 assert kept
+
+
+@on_virtual_time
+async def test_members_follow_replicas_into_other_racks() -> None:
+    def near(rack: int) -> dict[str, Any]:
+        return {"client_rack": f"r{rack}", "metadata_max_age_ms": 5_000}
+
+    async with EmbeddedBroker(nodes=2) as broker:
+        for node in broker._state.nodes.values():
+            node.rack = f"r{node.id}"
+        broker.create_topic("t", partitions=2, replication_factor=1)
+        partitions = broker._state.topics.by_name["t"].partitions
+        homes = [partition.leader for partition in partitions]
+        async with (
+            joined(broker, **near(homes[0])) as first,
+            joined(broker, "classic", None, first, **near(homes[1])) as second,
+        ):
+            await until(lambda: numbers(first) == [0] and numbers(second) == [1], first, second)
+            for partition, home in zip(partitions, reversed(homes), strict=True):
+                broker._state.topics.reassign(partition, [home])
+            await until(lambda: numbers(first) == [1], first, second)
+            await until(second.assignment, first, second)
+
+            assert numbers(second) == [0]

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import pytest
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.assignors.assignor import Member
@@ -32,12 +37,24 @@ def metadata_of(**topics: int) -> Metadata:
     return metadata
 
 
-def learn(metadata: Metadata, **topics: int) -> None:
+class Placed(NamedTuple):
+    """Where things are."""
+
+    racks: Mapping[int, str] = MappingProxyType({1: "r1", 2: "r2"})
+    """Those of the nodes that are up."""
+    replicas: Sequence[int] = (1, 2, 9)
+    """Those of each partition; node 9 was never up."""
+
+
+PLACED = Placed()
+
+
+def learn(metadata: Metadata, placed: Placed = PLACED, /, **topics: int) -> None:
     metadata.update(
         MetadataResponse(
             brokers=[
-                MetadataResponseBroker(node_id=node, host="h", port=9092, rack=f"r{node}")
-                for node in (1, 2)
+                MetadataResponseBroker(node_id=node, host="h", port=9092, rack=rack)
+                for node, rack in placed.racks.items()
             ],
             cluster_id="c",
             controller_id=1,
@@ -52,7 +69,7 @@ def learn(metadata: Metadata, **topics: int) -> None:
                             partition_index=number,
                             leader_id=1,
                             leader_epoch=1,
-                            replica_nodes=[1, 2, 9],
+                            replica_nodes=list(placed.replicas),
                             isr_nodes=[1],
                             offline_replicas=[],
                         )
@@ -190,6 +207,41 @@ def test_topics_of_which_none_exists_yet_are_shared_out_when_one_does() -> None:
 
     assert shared == {}
     assert interest.must_share_out_anew(leading("t"))
+
+
+@pytest.mark.parametrize("by_rack", [True, False])
+def test_replicas_in_other_racks_are_shared_out_anew_if_racks_matter(by_rack: bool) -> None:
+    metadata = metadata_of(t=2)
+    interest = Interest(Subscription(), metadata, by_rack=by_rack)
+    leader = leading("t")
+    interest.share_out({"t"})
+    learn(metadata, Placed(replicas=(2, 1, 9)), t=2)
+    in_other_order = interest.must_share_out_anew(leader)
+    learn(metadata, Placed({1: "r1", 2: "r2", 3: "r3"}, (3, 2)), t=2)
+    moved = interest.must_share_out_anew(leader), interest.must_share_out_anew(leader)
+    learn(metadata, Placed({1: "r1", 2: "r2", 3: "r7"}, (3, 2)), t=2)
+
+    assert not in_other_order
+    assert moved == (by_rack, False)
+    assert interest.must_share_out_anew(leader) == by_rack
+    assert interest.share_out({"t"}) == {"t": [frozenset({"r2", "r7"})] * 2}
+
+
+def test_a_node_that_is_down_for_a_while_is_in_the_rack_where_it_was() -> None:
+    metadata = metadata_of(t=2)
+    interest = Interest(Subscription(), metadata, by_rack=True)
+    leader = leading("t")
+    interest.share_out({"t"})
+    learn(metadata, Placed({2: "r2"}), t=2)
+    is_down = interest.must_share_out_anew(leader)
+    shared = interest.share_out({"t"})
+    metadata.learn_node(1, "h", 9092)  # as coordinator, which is told without a rack
+    is_coming = interest.must_share_out_anew(leader)
+    learn(metadata, t=2)
+    is_up = interest.must_share_out_anew(leader)
+
+    assert (is_down, is_coming, is_up) == (False, False, False)
+    assert shared == {"t": [frozenset({"r1", "r2"})] * 2}
 
 
 def leading(*topics: str) -> ClassicMember:

@@ -96,6 +96,7 @@ def test_partitions_are_told_in_order_with_their_replicas() -> None:
         PartitionInfo("a", 0, KAFKA, (KAFKA, OTHER), (KAFKA, OTHER)),
         PartitionInfo("a", 1, None, (OTHER, down), (OTHER, down)),
     )
+    assert metadata.replicas("a") == [[1, 2], [2, 7]]
 
 
 def test_partitions_are_made_once_for_each_version() -> None:
@@ -112,6 +113,7 @@ def test_of_what_was_never_asked_nothing_is_known() -> None:
     metadata = new()
     tell(metadata, answer())
 
+    assert metadata.replicas("a") == []
     assert metadata.leader(A0) is None
     assert metadata.epoch(A0) == -1
     assert metadata.partitions("a") is None
