@@ -150,6 +150,8 @@ class Committer:
             acknowledged: Is told of each commit that succeeded.
         """
         self.identity = identity
+        self.barred: Callable[[], KafkaError | None] = lambda: None
+        """Why we are out of the group for longer, if we are."""
         self.acknowledged = acknowledged
         self._cluster = cluster
         self._tasks = tasks
@@ -292,7 +294,7 @@ class Committer:
     async def _send(self, offsets: Offsets) -> None:
         identity = self.identity()
         if identity is None:
-            refused: KafkaError = CommitFailed(OUT_OF_GROUP)
+            refused = self.barred() or CommitFailed(OUT_OF_GROUP)
             answer = Answer(failed=dict.fromkeys(offsets, refused))
         else:
             answer = await self._committed(offsets, identity)

@@ -135,7 +135,7 @@ class Consumer(OffsetCalls, Generic[K, V]):
         if self._tasks is None:
             return
         tasks, until = self._tasks, seconds(timeout, _CLOSE_TIMEOUT)
-        self._parts.coordinator.check_caller()
+        self._parts.user_code.check_caller()
         error: KafkaError | None = None
         try:
             if tasks.state == "open":

@@ -33,12 +33,12 @@ from kafka_aio.consumer.membership.member import (
     Lose,
     Membership,
     OfUser,
+    Overdue,
     Revoke,
     Send,
     ShareOut,
     Step,
     Tell,
-    Warn,
 )
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.consumer.user_code import UserCode
@@ -46,7 +46,6 @@ from kafka_aio.errors import (
     CoordinatorNotAvailable,
     KafkaError,
     NotCoordinator,
-    StateError,
     UserCodeError,
 )
 from kafka_aio.net import clock, coordinators
@@ -107,8 +106,6 @@ class Coordinator:
         """Who is told of partitions that come and go: any object, or None."""
         self.trouble = ""
         """Why the coordinator of the group does not answer; empty if it does."""
-        self.runs: tuple[str, float] | None = None
-        """The callback of the listener that runs, and since when."""
         self._cluster = cluster
         self._tasks = tasks
         self._membership = membership
@@ -136,13 +133,13 @@ class Coordinator:
         self._loop = asyncio.get_running_loop()
         self._wakeup = Wakeup()
         self._serving: Running | None = None  # a step of the user's
-        self._caller: asyncio.Task[Any] | None = None  # who runs code of the user's
         self._leaves = 0
         self._put_off: list[OfUser] = []  # steps that came or ended while we leave
         self._leave_lock = asyncio.Lock()
         self._auto: AutoCommitter | None = None
         if committer is not None:
             committer.identity = self.identity
+            committer.barred = lambda: membership.barred
             self._auto = AutoCommitter(committer, subscription, config, tell=tell, wake=self.wake)
 
     def __repr__(self) -> str:
@@ -171,10 +168,17 @@ class Coordinator:
 
     def asked(self, now: float) -> None:
         """Records are asked for; not by a callback, which would wait for itself."""
-        self.check_caller("read from")
-        self._membership.asked(now=now)
-        if self._membership.deadline <= now:
+        self._user_code.check_caller("read from")
+        before = self._membership.deadline
+        self._asked(now)
+        due_at = self._membership.deadline
+        if due_at <= now or due_at < before:
             self.wake()
+
+    def _asked(self, now: float) -> None:
+        """While a callback runs, nobody can have records: if it takes too long, we are out."""
+        if self._user_code.runs is None:
+            self._membership.asked(now=now)
 
     def metadata_changed(self) -> None:
         """Something was learnt of the cluster: topics may match, or have changed."""
@@ -227,7 +231,7 @@ class Coordinator:
     def _turn(self, now: float) -> None:
         if self._is_asking() or self._seen != self._handed_over():
             self._seen = self._handed_over()
-            self._membership.asked(now=now)
+            self._asked(now)
         for step in self._membership.poll(now=now):
             self._begin(step)
         if self._is_out and len(self._subscription):  # none of it, until the user asks and is told
@@ -248,8 +252,9 @@ class Coordinator:
                 self._tasks.spawn(partial(self._share_out, step), name="assignor")
             case Tell():
                 self._handover.tell(step.error)
-            case Warn():
-                logger.warning(step.text)
+            case Overdue():
+                callback, _ = self._user_code.runs or ("", 0)
+                logger.warning(step.text(callback))
             case _ if self._leaves:
                 self._put_off.append(step)
             case _:
@@ -332,7 +337,8 @@ class Coordinator:
         try:
             return await self._called("assigned", step.added)
         finally:
-            self._subscription.release(step.partitions)
+            if not self._is_out:  # it may have taken too long: then all is lost next
+                self._subscription.release(step.partitions)
             self._changed()
 
     async def _lost(self, *, limit: float = inf) -> UserCodeError | None:
@@ -369,15 +375,7 @@ class Coordinator:
     async def _called(
         self, method: str, partitions: Sequence[TopicPartition], *, limit: float = inf
     ) -> UserCodeError | None:
-        self._caller = asyncio.current_task()
-        self.runs = method, self._loop.time()
-        try:
-            async with asyncio.timeout_at(None if limit == inf else limit):
-                return await self._user_code.tell(self.listener, method, partitions)
-        except TimeoutError:
-            return UserCodeError(f"the callback {method!r} did not end in time", partitions)
-        finally:
-            self._caller = self.runs = None
+        return await self._user_code.tell(self.listener, method, partitions, limit=limit)
 
     def _give_up(self, partitions: Sequence[TopicPartition]) -> None:
         """Whatever is not committed of them is not tried again: another may have committed more."""
@@ -406,7 +404,7 @@ class Coordinator:
         Raises:
             StateError: It is called by such a callback.
         """
-        self.check_caller()
+        self._user_code.check_caller()
         self._leaves += 1
         try:
             async with self._leave_lock:
@@ -427,21 +425,12 @@ class Coordinator:
             self._follow_topics()
             self.wake()
 
-    def check_caller(self, what: str = "unsubscribe or close") -> None:
-        """Whether we may leave here, or do `what` is said.
-
-        Raises:
-            StateError: Not in a callback, which we would wait for.
-        """
-        if self._caller is not None and self._caller is asyncio.current_task():
-            raise StateError(f"a rebalance callback cannot {what} its consumer: do it afterwards")
-
     async def _end_step(self, until: float) -> None:
         """Code of the user's has its time; but nobody waits for the user, who waits for us."""
         serving = self._serving
         if serving is None:
             return
-        if self._caller is not None:
+        if self._user_code.runs is not None:
             await _wait(serving, until)
         serving.cancel()
         await _wait(serving, self._loop.time() + FAREWELL)

@@ -18,7 +18,9 @@ class RebalanceListener:
     Any object with some of these methods will do. They are called while no records are handed over,
     one at a time. In each of them the consumer's commit, seek, position and so on can be called.
 
-    What a method raises is raised to who reads next; the group goes on.
+    What a method raises is raised to who reads next; the group goes on. One that takes longer than
+    `max_poll_interval_ms` costs us our place: others get the partitions at once, and what of them
+    we still have is lost when it has ended.
     """
 
     def revoked(self, partitions: Collection[TopicPartition]) -> MayWait:

@@ -159,26 +159,33 @@ class Parts:
     def _of_tasks(self) -> list[str]:
         """What the tasks have trouble with."""
         group = self.coordinator.trouble if self.subscription.is_by_group else ""
-        return [*self.fetcher.troubles, group, self._of_callback()]
+        return [*self.fetcher.troubles, group, self._of_callback(), self._of_rival()]
 
     def _of_callback(self) -> str:
         """Nothing is handed over while one runs, whether somebody asks or not."""
-        method, since = self.coordinator.runs or ("", inf)
+        method, since = self.user_code.runs or ("", inf)
         lasts = self.loop.time() - since
         if lasts <= self._patience:
             return ""
         return f"the callback {method!r} has not ended in {lasts:.0f} s"
 
+    def _of_rival(self) -> str:
+        return "" if self.membership.barred is None else str(self.membership.barred)
+
     def _of_member(self) -> list[str]:
         """What the membership has said once."""
         if not self.membership.is_overdue:
             return []
+        callback, _ = self.user_code.runs or ("", inf)
+        why = f"the callback {callback!r} did not end" if callback else "nobody asked for records"
         limit = f"max_poll_interval_ms={self._max_poll_interval_ms}"
-        return [f"group {self._group_id!r}: out of it, as nobody asked for records within {limit}"]
+        return [f"group {self._group_id!r}: out of it, as {why} within {limit}"]
 
     def _waits_for(self) -> str:
         if self._group_id is None or self.coordinator.identity() is not None:
             return ""
+        if self.membership.barred is not None:
+            return ""  # which is said anyway
         return f"group {self._group_id!r} has not let us in ({self.coordinator.state})"
 
     def _check_wanted(self) -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from inspect import isawaitable
+from math import inf
 from typing import Any
 
 from kafka_aio.consumer.assignors.assignor import Assignment, Topics
@@ -14,7 +15,7 @@ from kafka_aio.consumer.assignors.custom import checked
 from kafka_aio.consumer.commits import Offsets
 from kafka_aio.consumer.membership.member import ShareOut
 from kafka_aio.consumer.record import ConsumerRecord
-from kafka_aio.errors import DeserializationError, KafkaError, UserCodeError
+from kafka_aio.errors import DeserializationError, KafkaError, StateError, UserCodeError
 from kafka_aio.net.tasks import Tasks
 from kafka_aio.records.codec import Record
 from kafka_aio.serialization import Deserializer
@@ -40,6 +41,9 @@ class UserCode:
         self._on_consume = _methods(interceptors, "on_consume")
         self._on_commit = _methods(interceptors, "on_commit")
         self._callbacks: dict[asyncio.Event, asyncio.Task[Any] | None] = {}  # those that run
+        self.runs: tuple[str, float] | None = None
+        """The callback of the listener that runs, and since when."""
+        self._caller: asyncio.Task[Any] | None = None  # who runs it
 
     def __repr__(self) -> str:
         listening = len(self._on_consume)
@@ -158,7 +162,12 @@ class UserCode:
     # Rebalances.
 
     async def tell(
-        self, listener: object, method: str, partitions: Collection[TopicPartition]
+        self,
+        listener: object,
+        method: str,
+        partitions: Collection[TopicPartition],
+        *,
+        limit: float = inf,
     ) -> UserCodeError | None:
         """Call a method of a listener, if it has it; what it raised, or None.
 
@@ -166,7 +175,30 @@ class UserCode:
             listener: Any object, or None.
             method: "revoked", "assigned" or "lost". Who cannot lose is told of a revocation.
             partitions: What is said.
+            limit: When it is cancelled: a time of the loop.
         """
+        self._caller = asyncio.current_task()
+        self.runs = method, asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout_at(None if limit == inf else limit):
+                return await self._told(listener, method, partitions)
+        except TimeoutError:
+            return UserCodeError(f"the callback {method!r} did not end in time", partitions)
+        finally:
+            self._caller = self.runs = None
+
+    def check_caller(self, what: str = "unsubscribe or close") -> None:
+        """Whether we may leave here, or do `what` is said.
+
+        Raises:
+            StateError: Not in a callback, which we would wait for.
+        """
+        if self._caller is not None and self._caller is asyncio.current_task():
+            raise StateError(f"a rebalance callback cannot {what} its consumer: do it afterwards")
+
+    async def _told(
+        self, listener: object, method: str, partitions: Collection[TopicPartition]
+    ) -> UserCodeError | None:
         function = getattr(listener, method, None)
         if function is None and method == "lost":
             function = getattr(listener, "revoked", None)

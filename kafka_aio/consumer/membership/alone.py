@@ -42,6 +42,7 @@ class Alone:
         self.member_id = ""
         self.generation = -1
         self.is_overdue = False
+        self.barred: KafkaError | None = None
         self.tally = Tally()
 
     def __repr__(self) -> str:

@@ -49,6 +49,7 @@ from kafka_aio.consumer.membership.member import (
     Assign,
     Lose,
     OfUser,
+    Overdue,
     Revoke,
     Send,
     ShareOut,
@@ -56,9 +57,7 @@ from kafka_aio.consumer.membership.member import (
     Tally,
     Tell,
     Wanted,
-    Warn,
     may_pass,
-    overdue,
 )
 from kafka_aio.errors import (
     BrokerError,
@@ -69,6 +68,7 @@ from kafka_aio.errors import (
     MemberIdRequired,
     RebalanceInProgress,
     UnknownMemberId,
+    fresh,
 )
 from kafka_aio.protocol.messages.groups import (
     HeartbeatResponse,
@@ -143,15 +143,14 @@ class ClassicMember:
         self._wanted: frozenset[str] = frozenset()
         self._is_asked = False
         self._asked_at = -inf
-        self._is_fenced = False
-        """Another has our instance id: it stays out until the user subscribes anew."""
+        self.barred: KafkaError | None = None
 
         self._phase = _Phase.UNJOINED
         self._place = Place()
         self._call: Request[Any] | None = None
         """The JoinGroup or SyncGroup that is out."""
         self._sharing: ShareOut | None = None
-        self._tells: list[Tell | Warn] = []
+        self._tells: list[Tell | Overdue] = []
         self.tally = Tally()
         self.is_overdue = False
 
@@ -198,7 +197,7 @@ class ClassicMember:
         step = self._holdings.step or (self._next_of_user() if self._is_asked else None)
         if step is not None:
             return _WORDS[type(step)]
-        if self._is_fenced:
+        if self.barred is not None:
             return "fenced"
         will_join = self._is_asked and self._why_join is not None
         return _Phase.JOINING.value if will_join else self._phase.value
@@ -241,17 +240,15 @@ class ClassicMember:
     def _advance_at(self) -> float:
         """When to go on: with a step of the user's, a join, or what follows from one."""
         is_busy = self._holdings.step or self._call or self._sharing
-        if is_busy or not (self._is_asked or self._is_fenced):
+        if is_busy or not (self._is_asked or self.barred):
             return inf
         if self._phase in (_Phase.SHARING, _Phase.SYNCING) or self._next_of_user() is not None:
             return -inf
-        return inf if self._why_join is None else self._rests_until
+        return self._rests_until if self._is_asked and self._why_join is not None else inf
 
     @property
     def _why_join(self) -> str | None:
         """Why a join is to be sent, in words for the broker's log; None if none is."""
-        if self._is_fenced:
-            return None
         if self._phase is _Phase.STABLE:
             is_other = self._wanted != self._joined_for
             return "the subscription has changed" if is_other else self._again
@@ -286,7 +283,7 @@ class ClassicMember:
         if wanted.regex is not None:
             raise ConfigError("brokers match patterns for groups of group_protocol=consumer only")
         self._wanted = wanted.topics
-        self._is_fenced = False
+        self.barred = None
 
     def asked(self, *, now: float) -> None:
         self._is_asked = True
@@ -311,7 +308,8 @@ class ClassicMember:
         self._fall_out(reason="")
         self._holdings.forget()
         self._wanted = frozenset()
-        self._is_asked = self._is_fenced = self.is_overdue = False
+        self._is_asked = self.is_overdue = False
+        self.barred = None
         self._tells.clear()
         return request
 
@@ -321,7 +319,7 @@ class ClassicMember:
         group_id, limit = self._requests.group_id, self._requests.rebalance_timeout
         says_so = self._requests.instance_id is None and self._place.member_id
         request = self._requests.leave(self._place, reason) if says_so else None
-        self._tells.append(overdue(group_id, since=now - self._asked_at, limit=limit))
+        self._tells.append(Overdue(group_id, now - self._asked_at, limit))
         self._fall_out(reason=reason)
         self._is_asked = False
         self.is_overdue = True
@@ -331,6 +329,8 @@ class ClassicMember:
 
     def _join(self, now: float) -> Step | None:
         try:
+            if self.barred is not None:
+                raise fresh(self.barred)
             request = self._requests.join(
                 self._place, self._wanted, self.owned, self._holdings.last, self._why_join or ""
             )
@@ -464,7 +464,7 @@ class ClassicMember:
         still_known = self._place.member_id if isinstance(error, IllegalGeneration) else ""
         self._fall_out(still_known, reason=f"the place was lost: {type(error).__name__}")
         if isinstance(error, FencedInstanceId):
-            self._is_fenced = True
+            self.barred = error
             self._is_asked = False
             self._tells.append(Tell(error))
         return True

@@ -47,16 +47,15 @@ from kafka_aio.consumer.membership.consumer_heartbeats import JOINING, Heartbeat
 from kafka_aio.consumer.membership.member import (
     Assign,
     OfUser,
+    Overdue,
     Send,
     ShareOut,
     Step,
     Tally,
     Tell,
     Wanted,
-    Warn,
     is_moved,
     may_pass,
-    overdue,
 )
 from kafka_aio.consumer.membership.reconciliation import Reconciliation
 from kafka_aio.errors import (
@@ -153,6 +152,8 @@ class ConsumerMember:
         self._has_told = False
         """The user knows of an error that lasts, and has not asked for records since."""
         self.tally = Tally()
+        self.barred: KafkaError | None = None
+        """As `Membership` says: here, who asks for records again may join again."""
 
     def __repr__(self) -> str:
         out = ", heartbeat out" if self._out else ""
@@ -234,12 +235,12 @@ class ConsumerMember:
             return inf
         return self._asked_at + self._rebalance_timeout
 
-    def _go_stale(self, now: float) -> Warn:
+    def _go_stale(self, now: float) -> Overdue:
         since = self._rebalance_timeout + now - self._stale_at
         self._phase = _Phase.LEAVING if self._is_known else _Phase.STALE
         self._asked_at = None
         self._end_membership()
-        return overdue(self._group_id, since=since, limit=self._rebalance_timeout)
+        return Overdue(self._group_id, since, self._rebalance_timeout)
 
     @property
     def _can_join(self) -> bool:

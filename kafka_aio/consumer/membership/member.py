@@ -5,7 +5,7 @@
         ShareOut    shared_out                                  (classic groups, the leader)
         Revoke, Lose, Assign                                    done
         Tell        nothing: whoever reads next gets the error
-        Warn        nothing: it goes into the log
+        Overdue     nothing: it goes into the log
 
 Steps of the user's (Revoke, Lose, Assign) come one after the other. Heartbeats do not wait for
 them: a callback may take longer than a session.
@@ -84,13 +84,37 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Warn:
-    """Something that whoever looks after the program has to know of: it is logged."""
+class Overdue:
+    """It is out, as nobody has asked for records in time: that is logged."""
 
-    text: str
+    group_id: str
+    since: float
+    """So many seconds ago they were last asked for."""
+    limit: float
+    """So many may pass (max.poll.interval)."""
+
+    def text(self, callback: str = "") -> str:
+        """Why that is so, and what to do about it.
+
+        Args:
+            callback: That of the listener which runs: until it has ended, nobody can ask.
+        """
+        why = "no records were asked for in"
+        what = (
+            "Take fewer records at a time (max_poll_records), raise max_poll_interval_ms, or hand"
+            " the work to tasks and go on asking"
+        )
+        if callback:
+            why = f"the callback {callback!r} has held up all reading for"
+            what = "Have it hand its work to tasks, or raise max_poll_interval_ms"
+        return (
+            f"group {self.group_id!r}: {why} {self.since:.1f} s, which is longer than"
+            f" max_poll_interval_ms={self.limit * 1000:.0f} allows; this consumer is out of the"
+            f" group until it asks again, and others get its partitions. {what}"
+        )
 
 
-Step: TypeAlias = Send | ShareOut | Revoke | Lose | Assign | Tell | Warn
+Step: TypeAlias = Send | ShareOut | Revoke | Lose | Assign | Tell | Overdue
 OfUser: TypeAlias = Revoke | Lose | Assign
 """Steps in which code of the user's is called."""
 
@@ -143,6 +167,10 @@ class Membership(Protocol):
         """Whether it is out as nobody asked for records in time, and nobody has since."""
 
     @property
+    def barred(self) -> KafkaError | None:
+        """Why it is out until the user subscribes anew; None if it is not."""
+
+    @property
     def deadline(self) -> float:
         """When to `poll` again, if nothing else happens before; `inf` for never."""
 
@@ -185,23 +213,6 @@ class Membership(Protocol):
             stays: None for what the protocol does by itself: dynamic members leave, static ones
                 stay for their session timeout. False: leave. True: send nothing.
         """
-
-
-def overdue(group_id: str, *, since: float, limit: float) -> Warn:
-    """It is out, as nobody asks for records: why, and what to do about it.
-
-    Args:
-        group_id: The group.
-        since: So many seconds ago they were last asked for.
-        limit: So many may pass (max.poll.interval).
-    """
-    return Warn(
-        f"group {group_id!r}: no records were asked for in {since:.1f} s, which is longer than"
-        f" max_poll_interval_ms={limit * 1000:.0f} allows; this consumer is out of the group until"
-        " it asks again, and others get its partitions. Take fewer records at a time"
-        " (max_poll_records), raise max_poll_interval_ms, or hand the work to tasks and go on"
-        " asking"
-    )
 
 
 def is_moved(error: KafkaError) -> bool:

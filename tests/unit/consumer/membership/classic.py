@@ -15,11 +15,11 @@ from kafka_aio.consumer.membership.member import (
     Lose,
     Membership,
     OfUser,
+    Overdue,
     Revoke,
     Send,
     Step,
     Wanted,
-    Warn,
 )
 from kafka_aio.consumer.membership.subscriptions import Assigned, Subscription
 from kafka_aio.errors import BrokerError, KafkaError
@@ -130,8 +130,8 @@ class Played:
         """What is to be done now; `warned` has what is to be logged."""
         steps = self.member.poll(now=self.now)
         assert self.member.poll(now=self.now) == [], "each step is returned once"
-        self.warned += [each.text for each in steps if isinstance(each, Warn)]
-        return [each for each in steps if not isinstance(each, Warn)]
+        self.warned += [each.text() for each in steps if isinstance(each, Overdue)]
+        return [each for each in steps if not isinstance(each, Overdue)]
 
     def step(self, kind: type[S]) -> S:
         """The one thing to be done now."""

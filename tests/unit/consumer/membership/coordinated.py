@@ -10,11 +10,11 @@ from kafka_aio.consumer.membership.consumer import ConsumerMember
 from kafka_aio.consumer.membership.member import (
     Assign,
     Membership,
+    Overdue,
     Revoke,
     Send,
     Step,
     Wanted,
-    Warn,
 )
 from kafka_aio.errors import BrokerError, KafkaConnectionError, KafkaError
 from kafka_aio.protocol.messages.consumer_group import (
@@ -106,9 +106,9 @@ class Coordinated:
             if isinstance(step, Send):
                 assert isinstance(step.request, ConsumerGroupHeartbeatRequest)
                 self.out.append(step.request)
-            elif isinstance(step, Warn):
-                self.warned.append(step.text)
-        return [each for each in steps if not isinstance(each, Warn)]
+            elif isinstance(step, Overdue):
+                self.warned.append(step.text())
+        return [each for each in steps if not isinstance(each, Overdue)]
 
     def only(self, kind: type[S], after: float = 0.0) -> S:
         """The one thing that is begun now."""

@@ -298,11 +298,32 @@ def test_a_fenced_member_stays_out_until_it_subscribes_anew(request_type: type[o
     assert isinstance(tell.error, FencedInstanceId)
     assert isinstance(lose, Lose)
     played.done(lose)
+    assert (played.after(60), played.member.state) == ([], "fenced")
+    assert played.member.barred is tell.error
     played.asks()
+    assert isinstance(played.step(Tell).error, FencedInstanceId)
     assert (played.after(60), played.member.state) == ([], "fenced")
     played.wants("a")
+    assert played.member.barred is None
     played.asks()
     assert played.sent(JoinGroupRequest).member_id == ""
+
+
+def test_a_fenced_member_is_told_each_time_it_is_asked_after_pauses_that_grow() -> None:
+    played = Played(instance_id="i")
+    played.refuse(played.sent(JoinGroupRequest), FencedInstanceId)
+    errors = [played.step(Tell).error]
+    pauses = []
+    for _ in range(6):
+        played.asks()
+        at = max(played.now, played.member.deadline)
+        pauses.append(round(at - played.now, 3))
+        played.now = at
+        errors.append(played.step(Tell).error)
+
+    assert pauses == [0.0, 0.2, 0.4, 0.8, 1.0, 1.0]
+    assert all(isinstance(each, FencedInstanceId) for each in errors)
+    assert len({id(each) for each in errors}) == 7  # each has its own traceback
 
 
 def test_who_subscribes_anew_after_it_was_fenced_is_asked_first() -> None:
