@@ -67,6 +67,20 @@ class Assignor(Protocol):
         """
         ...
 
+    def share_data(self, member: Member, partitions: Sequence[TopicPartition]) -> bytes | None:
+        """What the leader tells a member to whom it gives these, beside that; None for nothing."""
+        return None
+
+    def on_assignment(
+        self, partitions: Sequence[TopicPartition], user_data: bytes, generation: int
+    ) -> None:
+        """Hear what this member gets, and what the leader's `share_data` said to it.
+
+        That is before the listener is told of partitions. What it raises is told to who reads
+        next, and the assignment holds.
+        """
+        return
+
 
 def in_order(members: Iterable[Member]) -> list[Member]:
     """The members in the order in which they are served: static ones first, by their name."""

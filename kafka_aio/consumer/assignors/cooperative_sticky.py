@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from kafka_aio.consumer.assignors.assignor import Assignment, Member, Topics
+from kafka_aio.consumer.assignors.assignor import Assignment, Assignor, Member, Topics
 from kafka_aio.consumer.assignors.claims import Claim, claimants, owners
 from kafka_aio.consumer.assignors.sticky import assign_sticky
 from kafka_aio.types import TopicPartition
@@ -17,7 +17,7 @@ from kafka_aio.types import TopicPartition
 _GENERATION = struct.Struct(">i")
 
 
-class CooperativeStickyAssignor:
+class CooperativeStickyAssignor(Assignor):
     """Moves no more than evenness takes, and nothing that its owner has not given back yet."""
 
     name = "cooperative-sticky"

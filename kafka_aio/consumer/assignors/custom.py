@@ -14,7 +14,8 @@ class CustomAssignor:
     """An assignor of the user's, with what it does not say itself.
 
     It needs a `name` and a method `assign`. Without `is_cooperative`, members give everything back
-    before they join again; without `user_data`, they say nothing beyond their subscriptions.
+    before they join again; without `user_data`, they say nothing beyond their subscriptions;
+    without `share_data` and `on_assignment`, they are told of partitions alone, and hear nothing.
     """
 
     def __init__(self, given: Any) -> None:
@@ -45,6 +46,17 @@ class CustomAssignor:
     def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
         assignment: Assignment = self._given.assign(members, topics)
         return assignment
+
+    def share_data(self, member: Member, partitions: Sequence[TopicPartition]) -> bytes | None:
+        own = getattr(self._given, "share_data", None)
+        return None if own is None else own(member, partitions)
+
+    def on_assignment(
+        self, partitions: Sequence[TopicPartition], user_data: bytes, generation: int
+    ) -> None:
+        own = getattr(self._given, "on_assignment", None)
+        if own is not None:
+            own(partitions, user_data, generation)
 
 
 def checked(name: str, returned: object, members: Sequence[Member], topics: Topics) -> Assignment:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from kafka_aio.consumer.assignors.assignor import (
     Assignment,
+    Assignor,
     Member,
     Topics,
     in_order,
@@ -77,7 +78,7 @@ class _Topic:
                 self.give(member, run)
 
 
-class RangeAssignor:
+class RangeAssignor(Assignor):
     """Gives each member a run of the partitions of each topic, the longer ones to the first."""
 
     name = "range"

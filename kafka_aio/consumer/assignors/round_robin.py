@@ -7,6 +7,7 @@ from itertools import cycle
 
 from kafka_aio.consumer.assignors.assignor import (
     Assignment,
+    Assignor,
     Member,
     Topics,
     in_order,
@@ -16,7 +17,7 @@ from kafka_aio.consumer.assignors.assignor import (
 from kafka_aio.types import TopicPartition
 
 
-class RoundRobinAssignor:
+class RoundRobinAssignor(Assignor):
     """Shares all partitions of all topics out in turn; a member is passed over if it has no use."""
 
     name = "roundrobin"

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_aio.consumer.assignors.assignor import (
     Assignment,
+    Assignor,
     Member,
     Topics,
     in_order,
@@ -35,7 +36,7 @@ class StickyUserData:
     generation: Int32 = since(1, default=-1)
 
 
-class StickyAssignor:
+class StickyAssignor(Assignor):
     """Moves no more than evenness takes; members give all back before they join again."""
 
     name = "sticky"

@@ -40,7 +40,7 @@ from typing import Any, Final
 
 from kafka_aio.backoff import Backoff
 from kafka_aio.consumer.assignors.assignor import Assignment, Assignor
-from kafka_aio.consumer.membership.classic_answers import check, read_join, read_sync
+from kafka_aio.consumer.membership.classic_answers import check, hear, read_join, read_sync
 from kafka_aio.consumer.membership.classic_heartbeats import Heartbeats
 from kafka_aio.consumer.membership.classic_requests import ClassicRequests, Place
 from kafka_aio.consumer.membership.holdings import Holdings
@@ -383,7 +383,8 @@ class ClassicMember:
         return Send(self._call)
 
     def _synced(self, answer: SyncGroupResponse, now: float, jitter: float) -> None:
-        partitions = read_sync(answer, self._assignor, self._requests.group_id)
+        assigned = read_sync(answer, self._assignor, self._requests.group_id)
+        partitions = frozenset(assigned.partitions)
         self._phase = _Phase.STABLE
         if not {each.topic for each in partitions} <= self._wanted:
             self._again = "the assignment does not match the subscription"
@@ -391,6 +392,7 @@ class ClassicMember:
                 self._rest(now, jitter)
             return
         self._failures = 0
+        self._tells += hear(self._assignor, assigned, self._place.generation)
         if self._holdings.assign(partitions, self._place.generation):
             self._again = "partitions were revoked, for others to have them"
 

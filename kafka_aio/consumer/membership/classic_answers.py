@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from kafka_aio.consumer.assignors.assignor import Assignor
 from kafka_aio.consumer.membership.classic_requests import PROTOCOL_TYPE, ClassicRequests, Place
 from kafka_aio.consumer.membership.leading import Led
+from kafka_aio.consumer.membership.member import Tell
 from kafka_aio.consumer.membership.subscriptions import Assigned
 from kafka_aio.errors import (
     InconsistentGroupProtocol,
     ProtocolError,
+    UserCodeError,
     for_code,
 )
 from kafka_aio.protocol.messages.groups import JoinGroupResponse, SyncGroupResponse
-from kafka_aio.types import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,7 @@ def read_join(answer: JoinGroupResponse, requests: ClassicRequests) -> Joined:
     )
 
 
-def read_sync(
-    answer: SyncGroupResponse, assignor: Assignor, group_id: str
-) -> frozenset[TopicPartition]:
+def read_sync(answer: SyncGroupResponse, assignor: Assignor, group_id: str) -> Assigned:
     """What we get.
 
     Raises:
@@ -82,10 +81,22 @@ def read_sync(
     _check_type(answer.protocol_type, group_id)
     if answer.protocol_name not in (None, assignor.name):
         raise InconsistentGroupProtocol(where=f"group {group_id!r}")
-    partitions = Assigned.decode(bytes(answer.assignment)).partitions
-    if any(each.partition < 0 for each in partitions):
+    assigned = Assigned.decode(bytes(answer.assignment))
+    if any(each.partition < 0 for each in assigned.partitions):
         raise ProtocolError("the assignment has a partition below 0")
-    return frozenset(partitions)
+    return assigned
+
+
+def hear(assignor: Assignor, assigned: Assigned, generation: int) -> list[Tell]:
+    """Let the assignor hear what we get; what it raises is to be told."""
+    try:
+        assignor.on_assignment(assigned.partitions, assigned.user_data or b"", generation)
+    except Exception as error:  # it may be the user's
+        kind = type(error).__name__
+        told = UserCodeError(f"assignor {assignor.name!r} raised {kind} when it heard what we get")
+        told.__cause__ = error
+        return [Tell(told)]
+    return []
 
 
 def _check_type(protocol_type: str | None, group_id: str) -> None:

@@ -52,11 +52,16 @@ class Led:
         """
         if self.keeps:
             return []
+        members = {member.id: member for member in self.members}
+        shares = {}
         try:
-            shares = {each: Assigned(tuple(assignment.get(each, ()))).encode() for each in self.ids}
+            for each in self.ids:
+                share = tuple(assignment.get(each, ()))
+                data = assignor.share_data(members[each], share) if each in members else None
+                shares[each] = Assigned(share, data).encode()
         except Exception as error:  # what the user's code returns may be anything
-            text = f"assignor {assignor.name!r} has not returned an assignment: {error!r}"
-            raise KafkaError(text) from error
+            text = f"assignor {assignor.name!r} has not returned an assignment, or its data"
+            raise KafkaError(f"{text}: {error!r}") from error
         # The one of ours looks at generations, so it knows better which claims are true.
         if is_cooperative and not isinstance(assignor, CooperativeStickyAssignor):
             self._check_hands(assignor, assignment)

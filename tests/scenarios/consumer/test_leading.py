@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kafka_aio.admin import Admin, NewPartitions
 from kafka_aio.broker import EmbeddedBroker
+from kafka_aio.consumer.assignors.assignor import Assignment, Member, Topics
+from kafka_aio.consumer.assignors.range import RangeAssignor
+from kafka_aio.types import TopicPartition
 from tests.scenarios.consumer.committing import on_virtual_time
 from tests.scenarios.consumer.grouped import Notes, joined, member, numbers, until
 
@@ -76,3 +80,39 @@ async def test_members_follow_replicas_into_other_racks() -> None:
             await until(second.assignment, first, second)
 
             assert numbers(second) == [0]
+
+
+@on_virtual_time
+async def test_an_assignor_of_the_users_tells_members_more_than_partitions() -> None:
+    class Numbered:
+        """Tells each member the number of the round."""
+
+        name = "numbered"
+        rounds = 0
+
+        def __init__(self) -> None:
+            self.heard: list[tuple[list[int], bytes]] = []
+
+        def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+            Numbered.rounds += 1
+            return RangeAssignor().assign(members, topics)
+
+        def share_data(self, member: Member, partitions: Sequence[TopicPartition]) -> bytes:
+            return b"round %d" % Numbered.rounds
+
+        def on_assignment(
+            self, partitions: Sequence[TopicPartition], user_data: bytes, generation: int
+        ) -> None:
+            self.heard.append(([each.partition for each in partitions], user_data))
+
+    one, two = Numbered(), Numbered()
+    async with (
+        EmbeddedBroker(topics={"t": 2}) as broker,
+        joined(broker, partition_assignment_strategy=[one]) as first,
+        joined(broker, "classic", None, first, partition_assignment_strategy=[two]) as second,
+    ):
+        await until(lambda: len(numbers(first)) == len(numbers(second)) == 1, first, second)
+        theirs = numbers(second)
+
+    assert one.heard[0] == ([0, 1], b"round 1")
+    assert two.heard == [(theirs, b"round 2")]

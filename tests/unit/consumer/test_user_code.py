@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_aio.consumer.assignors.assignor import Member
+from kafka_aio.consumer.assignors.assignor import Assignor, Member
 from kafka_aio.consumer.listener import RebalanceListener
 from kafka_aio.consumer.membership.member import ShareOut
 from kafka_aio.consumer.record import ConsumerRecord
@@ -227,7 +227,7 @@ async def test_who_is_cancelled_while_the_user_is_told_is_cancelled() -> None:
 # -- assignors
 
 
-class Assignor:
+class Giving(Assignor):
     """Gives what the test says."""
 
     name = "test"
@@ -246,7 +246,7 @@ class Assignor:
 
 
 def step(gives: Any, *, keeps: bool = False) -> ShareOut:
-    return ShareOut(Assignor(gives), (Member("m", ["t"]),), frozenset({"t"}), keeps)
+    return ShareOut(Giving(gives), (Member("m", ["t"]),), frozenset({"t"}), keeps)
 
 
 def test_an_assignor_gives_partitions_to_members() -> None:

@@ -34,6 +34,14 @@ class Talkative(AllToTheFirst):
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         return f"{len(owned)} {generation}".encode()
 
+    def share_data(self, member: Member, partitions: Sequence[TopicPartition]) -> bytes | None:
+        return f"{member.id} {len(partitions)}".encode()
+
+    def on_assignment(
+        self, partitions: Sequence[TopicPartition], user_data: bytes, generation: int
+    ) -> None:
+        self.heard = partitions, user_data, generation
+
 
 def custom(given: Any) -> Assignor:
     (assignor,) = assignors_of([given])
@@ -95,15 +103,21 @@ def test_who_does_not_say_so_is_not_cooperative_and_has_nothing_to_add() -> None
     assert assignor.name == "all to the first"
     assert not assignor.is_cooperative
     assert assignor.user_data(tp("x-0"), 3) is None
+    assert assignor.share_data(Member("a", ["x"]), tp("x-0")) is None
+    assignor.on_assignment(tp("x-0"), b"", 3)  # and it need not listen
     assert isinstance(assignor, CustomAssignor)
     assert "all to the first" in repr(assignor)
 
 
 def test_what_it_says_counts() -> None:
-    assignor = custom(Talkative())
+    talkative = Talkative()
+    assignor = custom(talkative)
+    assignor.on_assignment(tp("x-0"), b"more", 3)
 
     assert assignor.is_cooperative
     assert assignor.user_data(tp("x-0"), 3) == b"1 3"
+    assert assignor.share_data(Member("a", ["x"]), tp("x-0")) == b"a 1"
+    assert talkative.heard == (tp("x-0"), b"more", 3)
     assert assignor.assign([Member("b", ["x"]), Member("a", ["x"])], plain(x=1)) == {"a": tp("x-0")}
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from kafka_aio.consumer.assignors.assignor import Assignor
+from kafka_aio.consumer.assignors.assignor import Assignor, Member
 from kafka_aio.consumer.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka_aio.consumer.assignors.range import RangeAssignor
-from kafka_aio.consumer.membership.member import ShareOut, Tell
+from kafka_aio.consumer.membership.member import Assign, ShareOut, Tell
 from kafka_aio.consumer.membership.subscriptions import Assigned, Subscription
 from kafka_aio.errors import (
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgress,
     UnknownMemberId,
+    UserCodeError,
 )
 from kafka_aio.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest
 from kafka_aio.types import TopicPartition
@@ -39,6 +41,26 @@ class Hasty(RangeAssignor):
     """An assignor of the user's that takes cooperation lightly."""
 
     is_cooperative = True
+
+
+class Talkative(RangeAssignor):
+    """An assignor of the user's that has more to say than partitions, and hears it."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Sequence[TopicPartition], bytes, int]] = []
+        self.fails = False
+
+    def share_data(self, member: Member, partitions: Sequence[TopicPartition]) -> bytes | None:
+        if self.fails:
+            raise LookupError("no data")
+        return f"{member.id} gets {len(partitions)}".encode()
+
+    def on_assignment(
+        self, partitions: Sequence[TopicPartition], user_data: bytes, generation: int
+    ) -> None:
+        if self.fails:
+            raise LookupError("not heard")
+        self.heard.append((partitions, user_data, generation))
 
 
 def leading(*members: tuple[str, bytes], assignor: Assignor | None = None, **fields: Any) -> Played:
@@ -71,6 +93,51 @@ def test_the_leader_shares_out_and_tells_all() -> None:
     assert shares(sync) == {"me": (A0,), "you": (A1, B0)}
     played.answer(sync, synced(A0))
     assert played.assigns() == (A0,)
+
+
+def test_an_assignor_adds_data_for_each_member_that_it_knows() -> None:
+    played = leading(ME, YOU, ("strange", b"\0"), assignor=Talkative())
+    shares = {"me": [A0], "you": [A1, B0]}
+    played.member.shared_out(played.step(ShareOut), shares, now=played.now)
+
+    told = played.sent(SyncGroupRequest).assignments
+    data = {each.member_id: Assigned.decode(bytes(each.assignment)).user_data for each in told}
+    assert data == {"me": b"me gets 1", "you": b"you gets 2", "strange": None}
+
+
+def test_an_assignor_that_fails_to_add_data_is_told_of() -> None:
+    assignor = Talkative()
+    assignor.fails = True
+    played = leading(ME, assignor=assignor)
+    played.member.shared_out(played.step(ShareOut), {"me": [A0]}, now=played.now)
+
+    assert "'range' has not returned an assignment, or its data" in str(played.step(Tell).error)
+
+
+def test_an_assignor_hears_what_its_member_gets() -> None:
+    assignor = Talkative()
+    played = Played([assignor])
+    played.joins(7)
+    answer = synced(assignment=Assigned((A1, A0), b"more").encode())
+    played.answer(played.sent(SyncGroupRequest), answer)
+
+    assert assignor.heard == [((A1, A0), b"more", 7)]
+    assert played.assigns() == (A0, A1)
+
+
+def test_an_assignor_that_does_not_listen_is_told_of_and_the_group_goes_on() -> None:
+    assignor = Talkative()
+    assignor.fails = True
+    played = Played([assignor])
+    played.joins()
+    played.answer(played.sent(SyncGroupRequest), synced(A0))
+    told, assigned = played.steps()
+
+    assert isinstance(told, Tell)
+    assert isinstance(told.error, UserCodeError)
+    assert str(told.error) == "assignor 'range' raised LookupError when it heard what we get"
+    assert isinstance(assigned, Assign)
+    assert assigned.partitions == (A0,)
 
 
 def test_a_member_that_cannot_be_understood_gets_nothing() -> None:
