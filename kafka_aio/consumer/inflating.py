@@ -1,10 +1,10 @@
-"""A batch that is inflated in a thread, as it is too large for the loop."""
+"""A batch that is inflated in a thread, as it inflates to too much for the loop."""
 
 from __future__ import annotations
 
 import asyncio
 
-from kafka_aio.consumer.pieces import MOST_TO_INFLATE
+from kafka_aio.consumer.pieces import MOST_BYTES
 from kafka_aio.records.codec import RecordReader
 
 
@@ -28,7 +28,7 @@ class Inflating:
             CorruptRecord: It cannot be inflated.
         """
         if self._future is None:
-            if walk.to_inflate <= MOST_TO_INFLATE:
+            if walk.to_inflate(MOST_BYTES) <= MOST_BYTES:
                 return True
             self._future = asyncio.get_running_loop().run_in_executor(None, walk.open_batch)
             self._future.add_done_callback(_seen)

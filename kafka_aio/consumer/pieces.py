@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 from kafka_aio.consumer.buffer import Chunk
 from kafka_aio.errors import CorruptRecord
 from kafka_aio.records.batch import FetchedBatch, read_header, verify
-from kafka_aio.records.layout import HEADER_BYTES, MAGIC
+from kafka_aio.records.codec import inflated_size
+from kafka_aio.records.layout import HEADER_BYTES, MAGIC, BatchHeader
 
 MOST_BYTES: Final = 512 * 1024
-"""Of one piece, unless one batch is larger: its records take about a millisecond to decode."""
-MOST_TO_INFLATE: Final = 64 * 1024
-"""Compressed bytes of one piece, unless one batch is larger; that is inflated off the loop."""
+"""Of one piece when it is inflated, unless one batch is larger: it takes about a millisecond to
+inflate and decode. A batch that is compressed and larger is inflated off the loop."""
 
 _MAGIC_AT: Final = 16
 
@@ -43,8 +43,6 @@ class Piece(NamedTuple):
     """The offset after the last of them."""
     epoch: int
     """The leader's epoch in which the last one was written."""
-    to_inflate: int
-    """How many of the bytes are compressed."""
     is_empty: bool
     """They have no records for the user: all are for brokers alone."""
 
@@ -60,7 +58,7 @@ def cut(data: memoryview, at: int, *, stop: int | None = None) -> Piece | None:
     Raises:
         CorruptRecord: The header of the first batch makes no sense.
     """
-    begin_at, end, epoch, to_inflate, is_empty = at, -1, -1, 0, True
+    begin_at, end, epoch, size, is_empty = at, -1, -1, 0, True
     while _has_batch(data, at):
         try:
             header = read_header(data, at)
@@ -68,18 +66,23 @@ def cut(data: memoryview, at: int, *, stop: int | None = None) -> Piece | None:
             if end < 0:
                 raise
             break  # after what is good
-        compressed = header.size if header.codec else 0
-        is_first = end < 0
-        is_much = at + header.size - begin_at > MOST_BYTES
-        if not is_first and (is_much or to_inflate + compressed > MOST_TO_INFLATE):
-            break
         if header.size > len(data) - at or (stop is not None and header.base_offset >= stop):
+            break
+        is_first = end < 0
+        size += _size_when_inflated(data, at, header)
+        if not is_first and size > MOST_BYTES:
             break
         at += header.size
         end, epoch = header.last_offset + 1, header.leader_epoch
-        to_inflate += compressed
         is_empty = is_empty and header.is_control
-    return None if end < 0 else Piece(begin_at, at, end, epoch, to_inflate, is_empty)
+    return None if end < 0 else Piece(begin_at, at, end, epoch, is_empty)
+
+
+def _size_when_inflated(data: memoryview, at: int, header: BatchHeader) -> int:
+    if not header.codec:
+        return header.size
+    payload = data[at + HEADER_BYTES : at + header.size]
+    return HEADER_BYTES + inflated_size(header.codec, payload, MOST_BYTES)
 
 
 def checked(data: memoryview, piece: Piece) -> tuple[Piece | None, CorruptRecord | None]:

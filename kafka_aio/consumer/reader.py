@@ -29,7 +29,7 @@ from kafka_aio.consumer.cursor import Cursor
 from kafka_aio.consumer.fetcher import Fetcher
 from kafka_aio.consumer.handover import Handover
 from kafka_aio.consumer.inflating import Inflating
-from kafka_aio.consumer.pieces import MOST_TO_INFLATE, Decoding, Pieces
+from kafka_aio.consumer.pieces import MOST_BYTES, Decoding, Pieces
 from kafka_aio.consumer.position import NO_EPOCH, OwnedPartition, Position
 from kafka_aio.consumer.record import Polled
 from kafka_aio.consumer.subscription import Subscription
@@ -45,6 +45,9 @@ TURN: Final = 0.001
 FEWEST: Final = 64
 """So many records are decoded at once at least."""
 MOST: Final = 4_096
+MOST_COPIED: Final = 2 * 2**20
+"""Bytes of records that are decoded at once, and one record more: large ones take as long as many
+small ones."""
 MAPPED: Final = 3 * 2**20
 """Bytes of a block that malloc surely takes from the system, and that is smaller than most answers,
 whose memory does go back to the system."""
@@ -65,6 +68,8 @@ class _Opened:
     error: KafkaError | None = None
     """What the user is told after the records that are decoded."""
     inflating: Inflating = field(default_factory=Inflating, repr=False)
+    is_passing: bool = False
+    """None of what was decoded last is for the user, and there is more."""
 
 
 class Reader:
@@ -100,6 +105,7 @@ class Reader:
         self.batches = 0
         """How many batches were handed over: their records are not counted."""
         self._turn_ends_at = -inf
+        self._began_at = -inf  # to decode, in this turn
         self.cursor = Cursor(self._next_seen if user_code.intercepts else self._next)
         handover.interrupt = self.cursor.interrupt
         handover.partitions = subscription.partitions
@@ -161,7 +167,7 @@ class Reader:
 
     def _take(self, most: int) -> dict[TopicPartition, Polled[Any]]:
         taken: dict[TopicPartition, Polled[Any]] = {}
-        enough_at = self._loop.time() + TURN
+        enough_at = self._began_at + TURN
         while True:
             records = self.cursor.take(most)
             assert self._opened is not None
@@ -254,6 +260,7 @@ class Reader:
         """Wait until the cursor has records; False if there are none in time."""
         while True:
             self._handover.raise_told()
+            self._began_at = self._loop.time()
             if self._load_nowait():
                 return True
             self._handover.raise_told()  # what was found just now
@@ -267,6 +274,10 @@ class Reader:
             return False
         if opened is not None and opened.inflating.is_under_way:
             await opened.inflating.wait(None if until == inf else until - self._loop.time())
+            return True
+        if opened is not None and opened.is_passing:
+            opened.is_passing = False
+            await asyncio.sleep(0)
             return True
         self._tasks.check()
         await self._handover.wait(until=until)
@@ -363,15 +374,20 @@ class Reader:
                 return False
             else:
                 self._decode(opened, walk)
+                if opened.is_passing:
+                    return False  # others have their turn
         return False
 
     def _decode(self, opened: _Opened, walk: RecordReader) -> None:
         began_at = self._loop.time()
         try:
-            records: list[Any] = walk.read(self._at_once, max_inflate=MOST_TO_INFLATE)
+            records: list[Any] = walk.read(
+                self._at_once, max_bytes=MOST_COPIED, max_inflate=MOST_BYTES
+            )
         except CorruptRecord as error:
             self._stuck(opened, error)
             return
+        opened.is_passing = not records and not walk.is_done
         if records and self._user_code.deserializes:
             records, opened.error = self._user_code.deserialized(records)
         took = self._loop.time() - began_at

@@ -8,7 +8,7 @@ attributes is a zigzag varint:
     key length (-1: null), key, value length (-1: null), value,
     header count, and per header: key length, key, value length (-1: null), value
 
-`_record.h` writes and parses one record. `_codec_py` does all of it in plain Python and is the
+`_record.h` writes and parses one record, `_sizes.h` tells what a payload inflates to. `_codec_py` does all of it in plain Python and is the
 referee: both follow one order of checks, so that damaged bytes give the same error.
 """
 
@@ -48,6 +48,9 @@ cdef extern from "Python.h":
 cdef extern from "_crc32c.h":
     const char *kaio_crc32c_start() nogil
     uint32_t kaio_crc32c(uint32_t, const uint8_t *, size_t) nogil
+
+cdef extern from "_sizes.h" nogil:
+    int64_t kaio_inflated_size(int, const uint8_t *, int64_t, int64_t)
 
 cdef extern from "_record.h" nogil:
     enum:
@@ -124,6 +127,16 @@ def crc32c(data, uint32_t crc=0):
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         return kaio_crc32c(crc, <const uint8_t *>view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def inflated_size(int codec, data, int64_t enough):
+    """About how many bytes a payload of that codec inflates to; not counted beyond `enough`."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return kaio_inflated_size(codec, <const uint8_t *>view.buf, view.len, enough)
     finally:
         PyBuffer_Release(&view)
 
@@ -911,6 +924,7 @@ cdef class RecordReader:
     cdef Py_ssize_t _size, _at              # _at: where the next batch starts
     cdef bint _check_crcs, _control_records, _read_committed
     cdef Py_ssize_t _max_inflated
+    cdef int64_t _inflated_bytes            # in all batches so far
     cdef list _aborted                      # (first offset, producer id), the earliest last
     cdef set _aborting
     # the open batch
@@ -959,18 +973,13 @@ cdef class RecordReader:
         """Whether all that can be read of these bytes was handed over."""
         return not self._is_open and (self._at >= self._size or self.is_incomplete)
 
-    @property
-    def to_inflate(self):
-        """Compressed bytes that the next call must inflate first.
+    def to_inflate(self, Py_ssize_t enough):
+        """About how many bytes the next batch with records inflates to, by its headers alone.
 
-        Where that is much, call `open_batch` in a thread, and then read.
+        Beyond `enough` nothing is counted: where it is more, call `open_batch` in a thread, and
+        then read. A compressed message of an old format is always more.
         """
-        cdef const uint8_t *p = self._bytes + self._at
-        cdef Py_ssize_t records
-        if self._is_open or self._size - self._at < HEADER_BYTES or p[16] != 2 or not p[22] & 7:
-            return 0
-        records = <Py_ssize_t><int32_t>load32(p + 8) - (HEADER_BYTES - LENGTH_FROM)
-        return max(0, min(records, self._size - self._at))
+        return 0 if self._is_open else self._to_inflate(self._first_wanted(), enough)
 
     def open_batch(self):
         """Check and inflate the next batch that has records to hand over. False at the end."""
@@ -979,26 +988,38 @@ cdef class RecordReader:
                 return False
         return True
 
-    def read(self, Py_ssize_t max_records=-1, *, Py_ssize_t max_inflate=-1):
+    def read(self, Py_ssize_t max_records=-1, *, Py_ssize_t max_bytes=-1, Py_ssize_t max_inflate=-1):
         """The next records, at most that many where it is not negative; none at the end.
 
-        With `max_inflate`, it ends before a batch with more compressed bytes, but for the first.
+        Where they are not negative, it also ends after `max_bytes` of records, those before the
+        start among them, and before a batch that makes one call inflate more than `max_inflate`.
+        So it may have none before the end: go on, or see `to_inflate`.
 
         Raises:
             CorruptRecord: The next batch or record is damaged.
         """
         cdef list records = []
         cdef Py_ssize_t room = max_records if max_records >= 0 else INT64_MAX
+        cdef Py_ssize_t bytes_left = max_bytes if max_bytes >= 0 else INT64_MAX
+        cdef int64_t inflate_until = self._inflated_bytes + max_inflate if max_inflate >= 0 else INT64_MAX
+        cdef const uint8_t *begin
+        cdef Py_ssize_t begin_at
         try:
-            while room > 0:
-                if records and 0 <= max_inflate < <Py_ssize_t>self.to_inflate:
-                    break
-                if not self.open_batch():
-                    break
+            while room > 0 and bytes_left > 0:
                 if self._messages is not None:
                     room -= self._read_messages(records, room)
+                elif self._is_open:
+                    begin = self._p
+                    room -= self._read_records(records, room, bytes_left)
+                    bytes_left -= self._p - begin
                 else:
-                    room -= self._read_records(records, room)
+                    if max_inflate >= 0 and self._to_inflate(self._at, max_inflate) > inflate_until - self._inflated_bytes:
+                        break
+                    begin_at = self._at
+                    if not self._open_next():
+                        break
+                    if self._messages is not None:
+                        bytes_left -= self._at - begin_at
         except CorruptRecord:
             if not records:
                 raise
@@ -1066,6 +1087,40 @@ cdef class RecordReader:
         return 0
 
     # -- batches
+
+    cdef Py_ssize_t _first_wanted(self) noexcept:
+        """Where the first batch is that is not passed over by its header alone."""
+        cdef const uint8_t *p
+        cdef Py_ssize_t at = self._at
+        cdef int32_t length
+        cdef uint16_t attributes
+        while self._size - at >= HEADER_BYTES:
+            p = self._bytes + at
+            length = <int32_t>load32(p + 8)
+            attributes = load16(p + 21)
+            if p[16] != 2 or length < HEADER_BYTES - LENGTH_FROM or length > self._size - at - LENGTH_FROM:
+                break
+            if <int32_t>load32(p + 23) < 0:
+                break
+            if attributes & CONTROL:
+                if attributes & 7 or self._control_records:
+                    break
+            elif <int64_t>load64(p) >= self.next_offset - <int64_t>load32(p + 23):
+                break
+            at += LENGTH_FROM + length
+        return at
+
+    cdef int64_t _to_inflate(self, Py_ssize_t at, Py_ssize_t enough) noexcept:
+        cdef const uint8_t *p = self._bytes + at
+        cdef Py_ssize_t size
+        if self._size - at < UP_TO_MAGIC + 1:
+            return 0
+        if p[16] < 2:
+            return INT64_MAX if p[17] & 7 else 0
+        if self._size - at < HEADER_BYTES or not p[22] & 7:
+            return 0
+        size = min(self._size - at, LENGTH_FROM + <Py_ssize_t><int32_t>load32(p + 8)) - HEADER_BYTES
+        return kaio_inflated_size(p[22] & 7, p + HEADER_BYTES, size, enough) if size > 0 else 0
 
     cdef object _corrupt(self, str reason, int64_t base_offset, int64_t next_offset):
         return CorruptRecord(
@@ -1197,6 +1252,7 @@ cdef class RecordReader:
         except CorruptRecord as problem:
             raise self._corrupt(problem.reason, base_offset, after) from None
         self._held_inflated = Held(self._inflated)
+        self._inflated_bytes += self._held_inflated.view.len
         self._p = <const uint8_t *>self._held_inflated.view.buf
         self._end = self._p + self._held_inflated.view.len
         return 0
@@ -1269,10 +1325,11 @@ cdef class RecordReader:
             return self._append_time
         return <int64_t>(<uint64_t>self._base_timestamp + <uint64_t>record.timestamp_delta)
 
-    cdef Py_ssize_t _read_records(self, list records, Py_ssize_t room) except -1:
+    cdef Py_ssize_t _read_records(self, list records, Py_ssize_t room, Py_ssize_t bytes_left) except -1:
         cdef Parsed parsed
         cdef Record record
         cdef Py_ssize_t taken = 0
+        cdef const uint8_t *stop = self._p + min(bytes_left, self._end - self._p)
         while taken < room and self._is_open:
             if self._next(&parsed):
                 record = Record.__new__(Record)
@@ -1292,6 +1349,8 @@ cdef class RecordReader:
                 self.next_offset = record.offset + 1
                 taken += 1
             self._move(&parsed)
+            if self._p >= stop:
+                break
         return taken
 
     cdef int _record_columns(self, ColumnsOut out, Py_ssize_t max_rows) except -1:

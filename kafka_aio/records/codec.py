@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         RecordReader,
         Rows,
         crc32c,
+        inflated_size,
     )
 
     _reason: str | None
@@ -31,6 +32,7 @@ elif os.environ.get("KAFKA_AIO_PURE") == "1":
         RecordReader,
         Rows,
         crc32c,
+        inflated_size,
     )
 
     _reason = "KAFKA_AIO_PURE is set"
@@ -43,6 +45,7 @@ else:
             RecordReader,
             Rows,
             crc32c,
+            inflated_size,
         )
 
         _reason = None
@@ -56,6 +59,7 @@ else:
             RecordReader,
             Rows,
             crc32c,
+            inflated_size,
         )
 
         _reason = f"nothing was compiled at install ({problem})"
@@ -73,7 +77,16 @@ def _reduce(record: Record) -> tuple[object, ...]:
 
 copyreg.pickle(Record, _reduce)  # type: ignore[arg-type]  # typed for constructors of itself only
 
-__all__ = ["BatchBuilder", "CodecInfo", "Record", "RecordReader", "Rows", "codec_info", "crc32c"]
+__all__ = [
+    "BatchBuilder",
+    "CodecInfo",
+    "Record",
+    "RecordReader",
+    "Rows",
+    "codec_info",
+    "crc32c",
+    "inflated_size",
+]
 
 
 class CodecInfo(NamedTuple):

@@ -2,6 +2,7 @@
 
 Reading is bounded: a size that the payload declares is held against the limit before a byte is
 inflated, and the output against the limit while it grows. Memory follows what was received.
+No payload inflates to more than it declares.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ _SNAPPY_GREATEST_RATIO = 22
 _LZ4_GREATEST_RATIO = 255
 _MOST_MEMBERS = 64
 """Writers make one; each costs a copy of what follows it."""
+_GZIP_MEMBER = b"\x1f\x8b\x08"
+_UNDECLARED = sys.maxsize - 1
 _LZ4_FASTEST = 0
 _LZ4_WEAKEST_HIGH = 3
 _LZ4_STRONGEST_HIGH = 12
@@ -164,13 +167,19 @@ def _pass(data: memoryview, limit: int) -> memoryview:
 def _decompress_gzip(data: memoryview, limit: int) -> bytes:
     parts: list[bytes] = []
     room = limit
+    declared = int.from_bytes(data[-4:], "little")
     rest: bytes | memoryview = data
     while rest or not parts:  # a gzip file may be several members, one behind the other
         inflate = zlib.decompressobj(wbits=31)
         try:
-            part = inflate.decompress(rest, room + 1)
+            part = inflate.decompress(rest, min(room, declared) + 1)
         except zlib.error as problem:
             raise CorruptRecord(f"damaged gzip payload: {problem}") from None
+        if declared < len(part) <= room:
+            if _GZIP_MEMBER not in bytes(data[1:]):
+                raise CorruptRecord(f"gzip payload of more than {declared} bytes, as its end says")
+            declared = _UNDECLARED  # that was said of the last one
+            continue
         room -= len(part)
         if room < 0:
             raise _too_large(limit)
@@ -245,11 +254,15 @@ def _decompress_zstd(data: memoryview, limit: int) -> bytes:
         inflate = zstd.ZstdDecompressor()
         try:
             declared = _declared_by_zstd(rest)
-            if declared is not None and declared > room:
+            if declared is None:
+                declared = _UNDECLARED
+            elif declared > room:
                 raise _too_large(limit)
-            part = inflate.decompress(rest, room + 1)
+            part = inflate.decompress(rest, min(room, declared) + 1)
         except zstd.ZstdError as problem:
             raise CorruptRecord(f"damaged zstd payload: {problem}") from None
+        if len(part) > declared:
+            raise CorruptRecord(f"zstd frame of more than {declared} bytes, which it declares")
         room -= len(part)
         if room < 0:
             raise _too_large(limit)

@@ -16,6 +16,7 @@ from kafka_aio.records._codec_py.record import (
     crc32c,
     parse_record,
 )
+from kafka_aio.records._codec_py.sizes import inflated_size
 from kafka_aio.records.compression import Codec, decompress
 from kafka_aio.records.layout import BatchHeader
 from kafka_aio.records.legacy import Message, read_message
@@ -32,6 +33,8 @@ _INT64_MAX: Final = 2**63 - 1
 _PREFIX: Final = struct.Struct(">qi")
 _MARKER_TYPE: Final = struct.Struct(">hH")
 _ABORT: Final = 0
+_OLD_ATTRIBUTES_AT: Final = 17
+"""Of a message of format 0 or 1, from the start of its entry."""
 
 
 class _OpenBatch:
@@ -96,6 +99,7 @@ class RecordReader:
         self._check_crcs = check_crcs
         self._control_records = control_records
         self._max_inflated = max_inflated
+        self._inflated_bytes = 0
         self._read_committed = aborted is not None
         self._aborted = sorted(((first, who) for who, first in aborted or ()), reverse=True)
         self._aborting: set[int] = set()
@@ -125,20 +129,13 @@ class RecordReader:
         """Whether all that can be read of these bytes was handed over."""
         return self._open is None and (self._at >= len(self._data) or self._is_incomplete)
 
-    @property
-    def to_inflate(self) -> int:
-        """Compressed bytes that the next call must inflate first.
+    def to_inflate(self, enough: int) -> int:
+        """About how many bytes the next batch with records inflates to, by its headers alone.
 
-        Where that is much, call `open_batch` in a thread, and then read.
+        Beyond `enough` nothing is counted: where it is more, call `open_batch` in a thread, and
+        then read. A compressed message of an old format is always more.
         """
-        rest = self._data[self._at :]
-        if self._open is not None or len(rest) < layout.HEADER_BYTES:
-            return 0
-        header = BatchHeader._make(layout.HEADER.unpack_from(rest))
-        if header.magic != layout.MAGIC or not header.codec:
-            return 0
-        records = header.length - (layout.HEADER_BYTES - layout.LENGTH_FROM)
-        return max(0, min(records, len(rest)))
+        return self._to_inflate(self._first_wanted(), enough) if self._open is None else 0
 
     def open_batch(self) -> bool:
         """Check and inflate the next batch that has records to hand over. False at the end."""
@@ -147,27 +144,43 @@ class RecordReader:
                 return False
         return True
 
-    def read(self, max_records: int = -1, *, max_inflate: int = -1) -> list[Record]:
+    def read(
+        self, max_records: int = -1, *, max_bytes: int = -1, max_inflate: int = -1
+    ) -> list[Record]:
         """The next records, at most that many where it is not negative; none at the end.
 
-        With `max_inflate`, it ends before a batch with more compressed bytes, but for the first.
+        Where they are not negative, it also ends after `max_bytes` of records, those before the
+        start among them, and before a batch that makes one call inflate more than `max_inflate`.
+        So it may have none before the end: go on, or see `to_inflate`.
 
         Raises:
             CorruptRecord: The next batch or record is damaged.
         """
         records: list[Record] = []
         room = max_records if max_records >= 0 else _INT64_MAX
+        bytes_left = max_bytes if max_bytes >= 0 else _INT64_MAX
+        inflate_until = self._inflated_bytes + max_inflate if max_inflate >= 0 else _INT64_MAX
         try:
-            while len(records) < room:
-                if records and 0 <= max_inflate < self.to_inflate:
-                    break
-                if not self.open_batch():
-                    break
+            while len(records) < room and bytes_left > 0:
+                if self._open is None:
+                    left = inflate_until - self._inflated_bytes
+                    if max_inflate >= 0 and self._to_inflate(self._at, max_inflate) > left:
+                        break
+                    begin_at = self._at
+                    if not self._open_next():
+                        break
+                    if isinstance(self._open, _OpenMessages):
+                        bytes_left -= self._at - begin_at
+                    continue
+                batch = self._open
+                begin = batch.at if isinstance(batch, _OpenBatch) else 0
                 record = self._next_record()
                 if record is not None:
                     records.append(record)
                     self._next_offset = record.offset + 1
                 self._move()
+                if isinstance(batch, _OpenBatch):
+                    bytes_left -= batch.at - begin
         except CorruptRecord:
             if not records:
                 raise
@@ -213,6 +226,35 @@ class RecordReader:
             offset=max(self._next_offset, base_offset),
             next_offset=next_offset,
         )
+
+    def _first_wanted(self) -> int:
+        """Where the first batch is that is not passed over by its header alone."""
+        at = self._at
+        while len(self._data) - at >= layout.HEADER_BYTES:
+            header = BatchHeader._make(layout.HEADER.unpack_from(self._data, at))
+            is_whole = layout.HEADER_BYTES <= header.size <= len(self._data) - at
+            if header.magic != layout.MAGIC or not is_whole or header.last_offset_delta < 0:
+                break
+            if header.is_control:
+                if header.codec or self._control_records:
+                    break
+            elif header.last_offset >= self._next_offset:
+                break
+            at += header.size
+        return at
+
+    def _to_inflate(self, at: int, enough: int) -> int:
+        rest = self._data[at:]
+        if len(rest) <= _OLD_ATTRIBUTES_AT:
+            return 0
+        if rest[16] < layout.MAGIC:
+            return _INT64_MAX if rest[_OLD_ATTRIBUTES_AT] & layout.CODEC_MASK else 0
+        if len(rest) < layout.HEADER_BYTES:
+            return 0
+        header = BatchHeader._make(layout.HEADER.unpack_from(rest))
+        if not header.codec or header.size <= layout.HEADER_BYTES:
+            return 0
+        return inflated_size(header.codec, rest[layout.HEADER_BYTES : header.size], enough)
 
     def _open_next(self) -> bool:
         """Go to the next batch; open it unless it is to be skipped. False at the end."""
@@ -306,11 +348,11 @@ class RecordReader:
         if header.codec > Codec.ZSTD:
             raise self._corrupt(f"unknown codec {header.codec}", header.base_offset, after)
         try:
-            return memoryview(decompress(Codec(header.codec), records, self._max_inflated)).cast(
-                "B"
-            )
+            inflated = memoryview(decompress(Codec(header.codec), records, self._max_inflated))
         except CorruptRecord as problem:
             raise self._corrupt(problem.reason, header.base_offset, after) from None
+        self._inflated_bytes += inflated.nbytes
+        return inflated.cast("B")
 
     def _close_batch(self) -> None:
         assert self._open is not None

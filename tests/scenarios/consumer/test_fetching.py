@@ -147,33 +147,6 @@ async def test_a_batch_that_is_too_large_when_inflated_is_told_and_can_be_passed
         assert offsets(await way(consumer, 1)) == [1]
 
 
-@READS
-@on_virtual_time
-async def test_large_batches_are_inflated_in_another_thread(
-    way: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with consuming(T0) as (broker, consumer):
-        loop = asyncio.get_running_loop()
-        jobs: list[Any] = []
-        run = loop.run_in_executor
-
-        def noted(executor: Any, job: Any, *arguments: Any) -> Any:
-            if job.__name__ == "open_batch":
-                jobs.append(job)
-            return run(executor, job, *arguments)
-
-        monkeypatch.setattr(loop, "run_in_executor", noted)
-        large = [b"%d" % (number * 7_919 % 100_003) for number in range(40_000)]
-        batch = batch_of(large, codec=Codec.GZIP)
-        write(broker, batch)
-        write(broker, batch_of(values(2), codec=Codec.GZIP))
-        found = await way(consumer, 40_002)
-
-        assert len(batch) > 64 * 1024
-        assert [record.value for record in found] == large + values(2)
-        assert len(jobs) == 1
-
-
 # B45
 @pytest.mark.parametrize(("policy", "expected"), [("earliest", 4), ("latest", 10)])
 @on_virtual_time

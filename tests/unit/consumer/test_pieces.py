@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import random
 import struct
 
 import pytest
 
 from kafka_aio.consumer.buffer import Buffer, Chunk, Slice
-from kafka_aio.consumer.pieces import MOST_BYTES, MOST_TO_INFLATE, Decoding, Pieces, cut
+from kafka_aio.consumer.pieces import MOST_BYTES, Decoding, Pieces, cut
 from kafka_aio.errors import CorruptRecord
 from kafka_aio.protocol.messages.fetch import AbortedTransaction
 from kafka_aio.records.batch import FetchedBatch
@@ -85,11 +84,19 @@ def test_one_that_is_larger_comes_alone() -> None:
     assert [len(piece.records) for piece in all_of(pieces)] == [1, 1, 1]
 
 
-def test_what_has_to_be_inflated_is_little_in_one_piece() -> None:
-    noise = random.Random(1).randbytes(MOST_TO_INFLATE // 2)
-    pieces = Pieces(chunk(*(batch(at, noise, codec="lz4") for at in range(3))), DECODING)
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_it_is_not_larger_when_it_is_inflated(codec: str) -> None:
+    large = bytes(MOST_BYTES * 2 // 5)
+    pieces = Pieces(chunk(*(batch(at, large, codec=codec) for at in range(5))), DECODING)
 
-    assert [len(piece.records) for piece in all_of(pieces)] == [1, 1, 1]
+    assert [len(piece.records) for piece in all_of(pieces)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_many_that_are_small_come_together_compressed_too(codec: str) -> None:
+    pieces = Pieces(chunk(*(batch(at, b"a" * 500, codec=codec) for at in range(100))), DECODING)
+
+    assert [len(piece.records) for piece in all_of(pieces)] == [100]
 
 
 def test_records_before_the_position_are_left_out() -> None:

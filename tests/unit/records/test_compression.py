@@ -275,6 +275,29 @@ def test_no_codec_is_bounded_too() -> None:
         decompress(Codec.NONE, b"four", 3)
 
 
+def test_what_inflates_to_more_than_it_declares_is_refused_there() -> None:
+    # Who inflates it on the loop goes by what is declared.
+    bomb = bytes(16 << 20)
+    gzip_lie = gzip.compress(bomb, mtime=0)[:-4] + struct.pack("<I", 100_000)
+    # With a window that is smaller than what it declares, the library looks at the end only.
+    zstd_lie = bytearray(zstd.compress(bomb, options={zstd.CompressionParameter.window_log: 15}))
+    zstd_lie[6:10] = struct.pack("<I", 100_000)
+    for codec, lie in ((Codec.GZIP, gzip_lie), (Codec.ZSTD, bytes(zstd_lie))):
+        tracemalloc.start()
+        with pytest.raises(CorruptRecord, match="of more than 100000 bytes"):
+            decompress(codec, lie, 128 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+        assert peak < 500_000
+
+
+def test_a_short_member_of_gzip_may_follow_a_long_one() -> None:
+    members = gzip.compress(TEXT, mtime=0) + gzip.compress(b"a", mtime=0)
+
+    assert unpacked(Codec.GZIP, members) == TEXT + b"a"
+
+
 # -- damage
 
 

@@ -225,6 +225,38 @@ def test_both_read_the_same_of_mutated_bytes(
 
 
 @both
+@given(
+    data=fetches | mutated(),
+    options=reading,
+    most=st.lists(
+        st.tuples(st.integers(-1, 4), st.integers(-1, 90), st.integers(-1, 90)),
+        min_size=1,
+        max_size=6,
+    ),
+)
+@more
+def test_both_end_where_it_is_enough(
+    data: bytes, options: dict[str, Any], most: list[tuple[int, int, int]]
+) -> None:
+    seen = []
+    for codec in (compiled, twin):
+        assert codec is not None
+        reader = codec.RecordReader(data, "orders", 3, **{**options, "check_crcs": False})
+        steps: list[Any] = []
+        for count, size, inflate in most:
+            try:
+                read = reader.read(count, max_bytes=size, max_inflate=inflate)
+            except CorruptRecord as error:
+                steps.append(Failure.of(error))
+            else:
+                steps.append([fields_of(each) for each in read])
+            steps.append((reader.next_offset, reader.is_done, reader.to_inflate(60)))
+        seen.append(steps)
+
+    assert seen[0] == seen[1]
+
+
+@both
 @given(data=st.binary(max_size=300), magic=st.sampled_from([None, 0, 1, 2]), options=reading)
 @more
 def test_both_read_the_same_of_garbage(

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gzip
 import threading
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.unit.records.samples import (
     DELETE_HORIZON,
     LOG_APPEND_TIME,
     NOW,
+    TRANSACTIONAL,
     batch,
     fields_of,
     good_batch,
@@ -296,32 +299,113 @@ def test_asking_for_none_opens_nothing(codec: ModuleType) -> None:
     assert reader.next_offset == -1
 
 
-def test_what_the_next_call_must_inflate_is_told(codec: ModuleType) -> None:
+MUCH = 2**30
+
+
+def large(base_offset: int, size: int = 100_000, **fields: Any) -> bytes:
+    """One record, compressed to little."""
+    return batch(
+        record(value=bytes(size)), base_offset=base_offset, **{"codec": Codec.GZIP, **fields}
+    )
+
+
+def test_what_the_next_batch_inflates_to_is_told(codec: ModuleType) -> None:
     packed = good_batch(0, 50, codec=Codec.GZIP)
+    plain_size = len(good_batch(0, 50)) - 61
     reader = codec.RecordReader(packed + good_batch(50))
 
-    assert reader.to_inflate == len(packed) - 61
+    assert reader.to_inflate(MUCH) == plain_size
+    assert reader.to_inflate(10) > 10
     reader.read(1)
-    assert reader.to_inflate == 0
+    assert reader.to_inflate(MUCH) == 0
     reader.read(49)
-    assert reader.to_inflate == 0  # the next one is not compressed
+    assert reader.to_inflate(MUCH) == 0  # the next one is not compressed
     reader.read()
-    assert reader.to_inflate == 0
+    assert reader.to_inflate(MUCH) == 0
 
 
-def test_it_ends_before_a_batch_that_takes_more_to_inflate_unless_that_is_the_first(
-    codec: ModuleType,
-) -> None:
-    small = [good_batch(at, 3, codec=Codec.GZIP) for at in (0, 3, 406)]
-    large = [good_batch(at, 400, codec=Codec.GZIP) for at in (6, 409)]
-    limit = len(small[0])
-    reader = codec.RecordReader(small[0] + small[1] + large[0] + small[2] + large[1])
+def test_batches_that_are_passed_over_are_not_what_comes_next(codec: ModuleType) -> None:
+    passed = good_batch(0, 3) + batch(marker(), base_offset=3, attributes=CONTROL)
+    reader = codec.RecordReader(passed + large(4), start_offset=3)
 
-    sizes = []
+    assert reader.to_inflate(MUCH) > 100_000
+    assert codec.RecordReader(passed + large(4)).to_inflate(MUCH) == 0
+    assert codec.RecordReader(passed + large(4)[:-1], start_offset=3).to_inflate(MUCH) > 100_000
+    assert codec.RecordReader(passed, start_offset=3).to_inflate(MUCH) == 0
+    control = codec.RecordReader(passed[-90:] + large(4), control_records=True)
+    assert control.to_inflate(MUCH) == 0
+
+
+def test_a_compressed_message_of_an_old_format_is_much(codec: ModuleType) -> None:
+    wrapper = message(5, value=gzip.compress(message(0)), attributes=Codec.GZIP)
+
+    assert codec.RecordReader(wrapper).to_inflate(MUCH) > MUCH
+    assert codec.RecordReader(message(5)).to_inflate(MUCH) == 0
+    assert codec.RecordReader(wrapper).read(max_inflate=MUCH) == []
+
+
+def test_it_ends_before_a_batch_that_inflates_to_much(codec: ModuleType) -> None:
+    small = [good_batch(at, 3, codec=Codec.GZIP) for at in (0, 3, 7)]
+    data = small[0] + small[1] + large(6) + small[2] + large(10, codec=Codec.ZSTD)
+    reader = codec.RecordReader(data)
+
+    assert len(reader.read(max_inflate=50_000)) == 6
+    for _ in range(2):
+        assert reader.read(max_inflate=50_000) == []
+        assert (reader.is_done, reader.next_offset) == (False, 6)
+    assert reader.open_batch()
+    assert len(reader.read(max_inflate=50_000)) == 4
+    assert reader.open_batch()
+    assert len(reader.read(max_inflate=50_000)) == 1
+    assert reader.is_done
+
+
+def test_one_call_inflates_so_much_in_all(codec: ModuleType) -> None:
+    reader = codec.RecordReader(b"".join(large(at) for at in range(5)))
+
+    assert [len(reader.read(max_inflate=250_000)) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_what_is_aborted_before_a_large_batch_does_not_let_it_in(codec: ModuleType) -> None:
+    aborted = good_batch(0, 3, producer_id=7, attributes=TRANSACTIONAL, codec=Codec.GZIP)
+    end = batch(marker(), base_offset=3, producer_id=7, attributes=TRANSACTIONAL | CONTROL)
+    reader = codec.RecordReader(aborted + end + large(4), aborted=[(7, 0)])
+
+    assert reader.read(max_inflate=50_000) == []
+    assert reader.to_inflate(50_000) > 50_000
+
+
+def test_large_records_come_in_small_numbers(codec: ModuleType) -> None:
+    records = [record(index, value=bytes(1000)) for index in range(10)]
+    for data in (batch(*records), batch(*records, codec=Codec.ZSTD)):
+        reader = codec.RecordReader(data)
+
+        assert [len(reader.read(max_bytes=2500)) for _ in range(5)] == [3, 3, 3, 1, 0]
+    reader = codec.RecordReader(batch(*records))
+    assert len(reader.read(2, max_bytes=2500)) == 2
+    assert len(reader.read(max_bytes=1)) == 1
+    assert reader.read(max_bytes=0) == []
+    assert len(reader.read(max_bytes=MUCH)) == 7
+
+
+def test_records_before_the_start_count_too(codec: ModuleType) -> None:
+    records = [record(index, value=bytes(1000)) for index in range(10)]
+    reader = codec.RecordReader(batch(*records), start_offset=6)
+
+    assert reader.read(max_bytes=2500) == []
+    assert not reader.is_done
+    assert reader.read(max_bytes=2500) == []
+    assert offsets_of(reader.read(max_bytes=2500)) == [6, 7, 8]
+
+
+def test_large_messages_of_old_formats_come_in_small_numbers(codec: ModuleType) -> None:
+    reader = codec.RecordReader(b"".join(message(at, value=bytes(1000)) for at in range(5)))
+
+    seen = []
     while not reader.is_done:
-        sizes.append(len(reader.read(max_inflate=limit)))
-
-    assert sizes == [6, 403, 400]
+        seen.append(len(reader.read(max_bytes=2500)))
+    assert sum(seen) == 5
+    assert max(seen) <= 3
 
 
 def test_a_batch_is_inflated_in_a_thread_and_read_here(codec: ModuleType) -> None:
@@ -332,7 +416,7 @@ def test_a_batch_is_inflated_in_a_thread_and_read_here(codec: ModuleType) -> Non
     thread.join()
 
     assert answers == [True]
-    assert reader.to_inflate == 0
+    assert reader.to_inflate(0) == 0
     assert len(reader.read()) == 500
     assert reader.open_batch() is False
 
