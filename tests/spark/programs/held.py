@@ -115,7 +115,7 @@ def read_rdd(spark: SparkSession, told: Told) -> list[tuple[int, int]]:
 
 
 # Queries: two over the source, to the target and to a journal, until there is a file `enough`.
-# Each has a frame of its own: see `query`.
+# Each has a frame of its own.
 
 
 def query_to_topic(spark: SparkSession, told: Told) -> None:
