@@ -10,6 +10,7 @@ stream is said by the action: Spark does not tell a Python source which of the t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import pyspark  # noqa: F401  # for check_version: what follows may fail on it
@@ -17,6 +18,11 @@ import pyspark  # noqa: F401  # for check_version: what follows may fail on it
 from spark_connector.version import check_version
 
 NAME: Final = "kafka_aio"
+OF_STREAMS: Final = (
+    *("SPARK_LOCAL_DIRS", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"),
+    "SPARK_PYTHON_RUNTIME",
+)
+"""What Spark sets in the environment of a source when a stream of it begins."""
 
 
 try:
@@ -133,13 +139,39 @@ def register(spark: SparkSession) -> None:
     """Make `format("kafka_aio")` known to a session.
 
     Spark finds it by itself where the package is installed. It does not where another package's
-    `pyspark_*` module cannot be imported: this is for such a case.
+    `pyspark_*` module cannot be imported: this is for such a case. It is also for a session with
+    more than one stream: only then may they begin at the same time.
 
     Raises:
         ImportError: This Spark is too old.
     """
     check_version()
     spark.dataSource.register(KafkaSource)
+    _fill_environment(spark)
+
+
+def _fill_environment(spark: SparkSession) -> None:
+    """Let streams of this session begin at the same time, which Spark is not made for.
+
+    A source has one map of environment variables in Spark's JVM, which is not made for threads:
+
+    1. Two streams begin, each on a thread of its own, and both find that a name is not there.
+    2. Both put it in, and the map counts it twice, or loses one of the two.
+    3. Every task of the source is shipped with that map, and none can be, until the JVM ends:
+       "Task not serializable: Illegal size 5 of collection, expected 6", for one.
+
+    Where all names are there, a stream only changes their values, to what it would have put in.
+    """
+    session: Any = getattr(spark, "_jsparkSession", None)
+    if session is None:  # Spark Connect: the JVM is elsewhere
+        return
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    with suppress(Py4JError, TypeError):  # another Spark may have this otherwise
+        source = session.sessionState().dataSourceManager().lookupDataSource(NAME)
+        environment = source.dataSourceCls().envVars()
+        for name in OF_STREAMS:
+            environment.putIfAbsent(name, "")
 
 
 def write_batch(options: Mapping[str, Any]) -> Callable[[DataFrame, int], None]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark import TaskContext
 
-from spark_connector import OffsetRange, foreach_partition, records_rdd
+from spark_connector import OffsetRange, foreach_partition, records_rdd, register
 from tests.spark import clusters
 from tests.spark.programs.told import Told, answer
 from tests.spark.queries import FORMAT, Journal, running, stream
@@ -115,7 +115,6 @@ def read_rdd(spark: SparkSession, told: Told) -> list[tuple[int, int]]:
 
 
 # Queries: two over the source, to the target and to a journal, until there is a file `enough`.
-# Each has a frame of its own.
 
 
 def query_to_topic(spark: SparkSession, told: Told) -> None:
@@ -156,6 +155,7 @@ WAYS: dict[str, Callable[[SparkSession, Told], object]] = {
 def main() -> None:
     told = Told.read()
     with clusters.session(told.file("session")) as spark:
+        register(spark)  # else two queries may not begin at the same time
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH))
         answer({"found": WAYS[told.what[0]](spark, told)})
 
