@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import kafka_aio
 from kafka_aio.errors import BrokerError, ConfigError, KafkaError
+from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from kafka_aio import Admin, ClientConfig, Consumer, Producer
@@ -197,6 +198,7 @@ async def _open(kind: Kind, options: frozenset[tuple[str, str]]) -> Any:
     if isinstance(config, kafka_aio.ProducerConfig) and "max.block.ms" in dict(options):
         patience = config.max_block_ms / 1000  # Java's connects with its first record
     await client.start(timeout=patience)
+    settle()
     return client
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyspark  # noqa: F401  # for check_version: what follows may fail on it
 
 from spark_connector.version import check_version
+from spark_connector.workers import settle
 
 NAME: Final = "kafka_aio"
 OF_STREAMS: Final = (
@@ -104,7 +105,9 @@ class KafkaSource(DataSource):
                 " first where its old records have to go"
             )
         parsed = _write_options(self.options)
-        return writer.BatchWriter(parsed, columns.chosen(schema, parsed))
+        chosen = columns.chosen(schema, parsed)
+        settle()
+        return writer.BatchWriter(parsed, chosen)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
         """Who writes a stream; in complete mode (`overwrite`) each result is sent as a whole.
@@ -116,7 +119,9 @@ class KafkaSource(DataSource):
         from spark_connector import columns, writer
 
         parsed = _write_options(self.options)
-        return writer.StreamWriter(parsed, columns.chosen(schema, parsed))
+        chosen = columns.chosen(schema, parsed)
+        settle()
+        return writer.StreamWriter(parsed, chosen)
 
 
 def _read_options(given: Mapping[str, str]) -> ReadOptions:

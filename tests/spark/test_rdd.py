@@ -6,7 +6,9 @@ Functions that travel are made inside of the tests: so workers need not import t
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import sys
 import time
 import uuid
 from collections import Counter
@@ -64,6 +66,21 @@ def test_an_rdd_of_values_is_in_kafka_when_the_action_ends(
     spark.sparkContext.parallelize(values, 3).foreachPartition(sink())
 
     assert Counter(record.value for record in topics.read(topic)) == Counter(values)
+
+
+def test_a_worker_that_has_a_client_collects_garbage_among_what_came_later(
+    spark: SparkSession, sink: Callable[..., Any]
+) -> None:
+    send_all = sink()
+
+    def send(rows: Iterable[bytes]) -> Iterator[tuple[str, int]]:
+        send_all(rows)
+        yield sys.modules["__main__"].__spec__.name, gc.get_freeze_count()  # type: ignore[union-attr]  # it is run by `-m`
+
+    [(main, frozen)] = spark.sparkContext.parallelize([b"a"], 1).mapPartitions(send).collect()
+
+    assert main == "pyspark.daemon"
+    assert frozen > 10_000
 
 
 def test_pairs_are_keys_and_values_and_keep_the_order_of_a_key(
