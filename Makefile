@@ -105,7 +105,7 @@ test-spark-old: setup          ## the Spark connector on the oldest Spark that i
 	$(PYTHON) -m venv .venvs/spark-old
 	.venvs/spark-old/bin/python -m pip --disable-pip-version-check install -q --no-compile --require-hashes -r requirements/test.txt
 	.venvs/spark-old/bin/python -m pip --disable-pip-version-check install -q --no-compile "pyspark==4.2.*"
-	.venvs/spark-old/bin/python -m pytest tests/spark -n 0
+	.venvs/spark-old/bin/python -m pytest -p kafka_aio.testing.plugin tests/spark -n 0  # as it is not installed there
 
 test-faults: setup             ## three nodes killed, paused and stopped in turn under load, on both loops (`make test` has one)
 	KAFKA_AIO_LOOP=both KAFKA_AIO_FAULT_SECONDS=90 $(PY) -m pytest tests/broker/test_faults.py -n 0 -s

@@ -36,6 +36,11 @@ SLOW: Final = 0.1
 log = logging.getLogger("spark_connector")
 
 
+def clock() -> float:
+    """The time, in seconds from some moment on."""
+    return monotonic()
+
+
 class LoopThread:
     """An event loop on a daemon thread; uvloop where it is installed.
 
@@ -429,12 +434,12 @@ def pump(
 def chunked(rows: Iterable[A], most: int) -> Iterator[list[A]]:
     """Rows in chunks: few at first, and as many as come in a while, for results to leave."""
     left, size = iter(rows), 1
-    begun = monotonic()
+    begun = clock()
     while chunk := list(islice(left, size)):
-        is_slow = monotonic() - begun > SLOW
+        is_slow = clock() - begun > SLOW
         size = max(size // 2, 1) if is_slow else min(2 * size, most)
         yield chunk
-        begun = monotonic()
+        begun = clock()
 
 
 class _End(NamedTuple):

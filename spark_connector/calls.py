@@ -314,5 +314,10 @@ class Host:
             self._leave.set_result(None)
         await asyncio.wait([self._task], timeout=None if error is None else GRACE)
         self._task.cancel()  # it has had its time
-        if self._task.done() and not self._task.cancelled() and self._task.exception() is not error:
+        if not self._task.done():
+            return
+        if self._task.cancelled():
+            if error is None:  # it may have left work undone
+                raise StateError("what setup= has made was cancelled as it ended, not by Spark")
+        elif self._task.exception() is not error:
             self._task.result()

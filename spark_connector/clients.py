@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import kafka_aio
 from kafka_aio.errors import BrokerError, ConfigError, KafkaError
-from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from kafka_aio import Admin, ClientConfig, Consumer, Producer
@@ -38,7 +36,7 @@ def producer(options: Mapping[str, str]) -> AbstractAsyncContextManager[Producer
     """Borrow a producer; several may have it at the same time.
 
     Args:
-        options: By Kafka's names. What Kafka does not know is ignored, with one warning in the log.
+        options: By Kafka's names. What has no effect is left out, with one warning in the log.
 
     Raises:
         ConfigError: An option is wrong, or contradicts another.
@@ -195,10 +193,9 @@ async def _open(kind: Kind, options: frozenset[tuple[str, str]]) -> Any:
     config = _configured(kind, dict(options))
     client: Any = getattr(kafka_aio, kind.capitalize())(config)
     patience = None
-    if isinstance(config, kafka_aio.ProducerConfig) and "max.block.ms" in dict(options):
+    if isinstance(config, kafka_aio.ProducerConfig):
         patience = config.max_block_ms / 1000  # Java's connects with its first record
     await client.start(timeout=patience)
-    settle()
     return client
 
 
@@ -222,10 +219,6 @@ def _configured(kind: Kind, options: dict[str, str]) -> ClientConfig:
     """
     config: type[ClientConfig] = getattr(kafka_aio, f"{kind.capitalize()}Config")
     left_out = config.ignored_names(options)
-    for name in config.unknown_names(options):
-        # One that does not look like a name may be a piece of a secret.
-        shown = f"kafka.{name}" if re.fullmatch(r"[a-z]+([._][a-z0-9]+)*", name) else "an option"
-        left_out[name] = f"{shown} is ignored: Kafka's clients have no such option"
     for name, sentence in left_out.items():
         if name not in _told:
             _told.add(name)

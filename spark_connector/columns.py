@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    CalendarIntervalType,
     DataType,
     IntegerType,
     LongType,
@@ -14,6 +15,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from kafka_aio.errors import ConfigError
@@ -33,6 +35,7 @@ _READ: Final[dict[str, DataType]] = {
 }
 
 _BYTES: Final = (StringType, BinaryType)
+_NOT_FOR_PYTHON: Final = (CalendarIntervalType, YearMonthIntervalType)
 _WRITE: Final[dict[str, tuple[tuple[type[DataType], ...], str]]] = {
     "key": (_BYTES, "string or binary"),
     "value": (_BYTES, "string or binary"),
@@ -94,6 +97,12 @@ def chosen(schema: StructType, options: WriteOptions) -> tuple[str, ...]:
         raise ConfigError("useTimestampColumn is true, and there is no column 'timestamp'")
     for name in names:
         _check(name, kinds[name])
+    for name, kind in kinds.items():
+        if isinstance(kind, _NOT_FOR_PYTHON):
+            raise ConfigError(
+                f"column '{name}' is {kind.simpleString()}, which Spark cannot give to Python:"
+                " leave it out with select"
+            )
     return names
 
 

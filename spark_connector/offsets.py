@@ -176,9 +176,9 @@ def split(
         max_records: Ranges with more offsets than that are cut into equal parts.
         keep_empty: In a batch empty ranges are tasks too, unless something is cut; in a stream
             (False) they never are.
-        asked: The sizes by which it is found out whether `max_records` cuts anything; none means
+        asked: The sizes by which it is found out whether `max_records` cuts anything; None means
             those of the ranges. For a batch the JVM connector takes the offsets as they are in the
-            options, where earliest is -2 and latest -1: with these it does not count.
+            options, where earliest is -2 and latest -1.
     """
     given = sorted(ranges)
     filled = [each for each in given if each]
@@ -367,8 +367,9 @@ class Changes:
         for name, (known, end) in self.went_back.items():
             found.append(
                 f"{name}: the log ends at offset {end}, but was read up to {known} before: the"
-                f" topic was deleted and made anew, or the start is wrong; records below {known}"
-                " are not read"
+                " topic was deleted and made anew, the start is wrong, or, with read_committed, a"
+                f" transaction is open at {end} that was read before; records below {known} are not"
+                " read"
             )
         for name, (known, begin) in self.deleted.items():
             found.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from kafka_aio.errors import ConfigError
 from spark_connector.offsets import LARGEST, shown
@@ -21,6 +21,26 @@ _UNITS: Final = {
     "d": 86_400.0,
 }
 _KAFKA: Final = "kafka."
+
+
+def as_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options of the user's as Spark gives them to its sources: names in lower case, and texts.
+
+    One that is None is not given.
+
+    Raises:
+        TypeError: They are no mapping, or a name is no text.
+    """
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options are a mapping of names to values, not {type(options).__name__}")
+    found = {}
+    for name, value in options.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an option is a str, not {name!r}")
+        if value is not None:
+            is_flag = isinstance(value, bool)
+            found[name.lower()] = str(value).lower() if is_flag else str(value)
+    return found
 
 
 class Texts:

@@ -137,9 +137,10 @@ class ReadOptions:
             ConfigError: They are wrong, for a batch and for a stream.
         """
         texts = Texts(options)
-        kafka = texts.kafka()
+        kafka = _kafka(texts, refused=_REFUSED_IN_READ)
+        if not kafka.get("group.id", "g").strip():
+            del kafka["group.id"]  # there is no group anyway
         topics = places.topics(texts)
-        _check_kafka_names(kafka, _REFUSED_IN_READ)
         strategy = texts.word("startingOffsetsByTimestampStrategy", "error", "latest")
         # Spark's own connector can remember partitions for a while; here it takes no effect.
         texts.number("partition.metadata.cache.ttl.ms", least=-1, example=-1)
@@ -268,8 +269,7 @@ class WriteOptions:
             ConfigError: They are wrong.
         """
         texts = Texts(options)
-        kafka = texts.kafka()
-        _check_kafka_names(kafka, _REFUSED_IN_WRITE)
+        kafka = _kafka(texts, refused=_REFUSED_IN_WRITE)
         topic = texts.text("topic")
         if topic == "":
             raise wrong("topic", topic, "the name of a topic; without it, a column 'topic' has one")
@@ -300,15 +300,19 @@ def _or(number: int | None, default: int) -> int:
 # Kafka's own options.
 
 
-def _check_kafka_names(kafka: Mapping[str, str], refused: Mapping[str, str]) -> None:
+def _kafka(texts: Texts, *, refused: Mapping[str, str]) -> dict[str, str]:
+    kafka = texts.kafka()
     for name, reason in refused.items():
         if name in kafka:
             raise ConfigError(f"option kafka.{name} cannot be given here: {reason}")
-    if not kafka.get("bootstrap.servers", "").strip():
+    servers = [each for each in kafka.get("bootstrap.servers", "").split(",") if each.strip()]
+    if not servers:
         raise ConfigError(
             "option kafka.bootstrap.servers is missing: it says where the brokers are, such as"
             " .option('kafka.bootstrap.servers', 'host:9092,other:9092')"
         )
+    kafka["bootstrap.servers"] = ",".join(servers)  # a comma too many is nothing to Java
+    return kafka
 
 
 def _check_config(kind: type[ClientConfig], options: Mapping[str, str]) -> None:

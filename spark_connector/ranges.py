@@ -9,12 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka_aio import Consumer, FetchedBatch, TopicPartition
-from kafka_aio.errors import KafkaError, OffsetOutOfRange, UnknownTopicOrPartition
+from kafka_aio.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetOutOfRange,
+    UnknownTopicOrPartition,
+)
 from spark_connector import clients
 from spark_connector.bridge import loop_thread, read_ahead
 from spark_connector.errors import DataLossError
 from spark_connector.offsets import OffsetRange
 from spark_connector.options import ReadOptions
+from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -27,9 +33,9 @@ AHEAD: Final = 4
 
 def read_range(wanted: OffsetRange | None, options: ReadOptions) -> Iterator[RecordBatch]:
     """The records of a range as Arrow batches; None, which Spark makes of no ranges, has none."""
-    if not wanted:
-        return iter(())
-    return read_ahead(loop_thread(), partial(_arrow, wanted, options), ahead=AHEAD)
+    if wanted:
+        yield from read_ahead(loop_thread(), partial(_arrow, wanted, options), ahead=AHEAD)
+        settle()
 
 
 async def _arrow(wanted: OffsetRange, options: ReadOptions) -> AsyncIterator[RecordBatch]:
@@ -98,6 +104,28 @@ async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[F
                 if options.fail_on_data_loss:
                     raise _lost(partition, at, end, error) from error
                 at, end = await _left(consumer, partition, at, end)
+            except (KafkaTimeoutError, UnknownTopicOrPartition) as error:
+                if not await _is_gone(wanted, options):
+                    raise
+                if options.fail_on_data_loss:
+                    raise _lost(partition, at, end, error) from error
+                log.warning(
+                    "%s is to be read from offset %d to %d, and is not there any more: it is left"
+                    " out, as failOnDataLoss is false",
+                    *(partition, at, end),
+                )
+                return
+
+
+async def _is_gone(wanted: OffsetRange, options: ReadOptions) -> bool:
+    """Whether the cluster says that there is no such partition."""
+    try:
+        await check([wanted], options)
+    except UnknownTopicOrPartition:
+        return True
+    except KafkaError:  # why it cannot be read is known better
+        pass
+    return False
 
 
 async def _left(
@@ -117,6 +145,7 @@ async def _left(
 def _lost(partition: TopicPartition, at: int, end: int, why: Exception) -> DataLossError:
     return DataLossError(
         f"{partition} is to be read from offset {at} to {end}, and not all of that is there:"
-        f" {why}. Records have expired, the topic was made anew, or, with read_committed, a"
-        " transaction is open there. To read what is left, set failOnDataLoss to false"
+        f" {why}. Records have expired, the topic was deleted or made anew, or, with"
+        " read_committed, a transaction is open there. To read what is left, set failOnDataLoss to"
+        " false"
     )

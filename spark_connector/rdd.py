@@ -26,6 +26,7 @@ from spark_connector.bridge import (
     LoopThread,
     More,
     chunked,
+    clock,
     loop_thread,
     partition_loop,
     pump,
@@ -33,6 +34,7 @@ from spark_connector.bridge import (
 )
 from spark_connector.calls import GRACE, Calls, Host, Setup
 from spark_connector.offsets import OffsetRange
+from spark_connector.option_values import as_texts
 from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
 from spark_connector.ranges import batches, check
 from spark_connector.sending import Sending
@@ -71,7 +73,8 @@ def foreach_partition(
         topic: Where the rows go, as the option `topic`; if not given, each row says.
         fresh_loop: Whether each partition has an event loop and connections of its own. If not, it
             has those of its process, and leaves them to the next.
-        chunk_rows: So many rows at most are sent together.
+        chunk_rows: So many rows at most are sent together. Rows that are slow to come do not wait
+            for so many.
 
     Returns:
         A function that Spark calls with the rows of a partition. The first error that comes ends
@@ -85,7 +88,7 @@ def foreach_partition(
         ImportError: Spark is older than 4.2.
     """
     check_version()
-    given = _plain(options)
+    given = as_texts(options)
     if topic is not None and not isinstance(topic, str):
         raise TypeError(f"topic is a str, not {type(topic).__name__}")
     if topic is not None and given.setdefault("topic", topic) != topic:
@@ -178,7 +181,7 @@ def records_rdd(
     for each in wanted:
         if not isinstance(each, OffsetRange):
             raise TypeError(f"ranges are OffsetRange(topic, partition, start, end), not {each!r}")
-    given = _plain(options)
+    given = as_texts(options)
     for name in given:
         if name in OF_PLANNING or name.startswith(("starting", "ending")):
             raise ConfigError(f"option {name} is given, but the ranges say what to read")
@@ -210,7 +213,9 @@ class _Sink:
         made = Rows(topic=options.topic, use_timestamp=options.use_timestamp_column, where=_where())
         send = Sending(made, options.producer_options()).send
         with partition_loop(fresh=self.fresh_loop) as thread:
-            for _ in pump(thread, made.chunks(rows, self.chunk_rows), send, window=WINDOW):
+            for _ in pump(
+                thread, made.chunks(rows, self.chunk_rows, clock=clock), send, window=WINDOW
+            ):
                 pass
 
 
@@ -291,7 +296,9 @@ class _Work:
         traceback = error.__traceback__
         try:
             thread.wind_up(self._given_up(error), timeout=3 * GRACE)
-        except Exception as other:
+        except KeyboardInterrupt:  # it may be for this thread
+            raise
+        except BaseException as other:
             with suppress(Exception):  # some errors take no note
                 error.add_note(f"then its setup failed to end, by {type(other).__name__}: {other}")
         with suppress(Exception):
@@ -332,20 +339,6 @@ def _check_rows(rows: Iterable[Any], what_for: str) -> None:
     is_row = isinstance(rows, str | bytes | bytearray | tuple | Mapping)
     if is_row or not isinstance(rows, Iterable):
         raise TypeError(f"this is for {what_for}: it takes the rows of a partition, not one row")
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, str]:
-    """As Spark gives options to its sources: names in lower case, and texts."""
-    if not isinstance(options, Mapping):
-        raise TypeError(f"options are a mapping of names to values, not {type(options).__name__}")
-    found = {}
-    for name, value in options.items():
-        if not isinstance(name, str):
-            raise TypeError(f"the name of an option is a str, not {name!r}")
-        if value is not None:
-            is_flag = isinstance(value, bool)
-            found[name.lower()] = str(value).lower() if is_flag else str(value)
-    return found
 
 
 def _positive(name: str, number: int) -> int:

@@ -15,8 +15,10 @@ from spark_connector.bridge import loop_thread
 from spark_connector.filters import Bounds
 from spark_connector.offsets import OffsetRange, Offsets
 from spark_connector.options import ByOffset, ReadOptions, Word
+from spark_connector.places import EARLIEST, LATEST
 from spark_connector.ranges import read_range
 from spark_connector.topics import Topics
+from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -38,11 +40,12 @@ class BatchReader(DataSourceReader):
             KafkaError: What there is cannot be found out.
         """
         ranges = loop_thread().run(self._ranges())
+        settle()
         split = offsets.split(
             ranges,
             min_partitions=self._options.min_partitions,
             max_records=self._options.max_records_per_partition,
-            asked=None if self._is_by_offsets else (),  # as Spark's own connector does
+            asked=[self._asked(each) for each in ranges],
         )
         return [InputPartition(each) for each in split]
 
@@ -50,10 +53,23 @@ class BatchReader(DataSourceReader):
         """On an executor: the records of one range."""
         return read_range(partition.value, self._options)
 
-    @property
-    def _is_by_offsets(self) -> bool:
-        given = (self._options.starting, self._options.ending)
-        return all(isinstance(each, ByOffset) for each in given)
+    def _asked(self, planned: OffsetRange) -> int:
+        """How large a range is by the options, where earliest is -2 and latest -1.
+
+        Spark's own connector looks at that to see whether anything is to be cut.
+        """
+        start, end = planned.start, planned.end
+        match self._options.starting or Word.EARLIEST:
+            case Word.EARLIEST:
+                start = EARLIEST
+            case ByOffset(offsets):
+                start = offsets[planned.topic_partition]
+        match self._options.ending or Word.LATEST:
+            case Word.LATEST:
+                end = LATEST
+            case ByOffset(offsets):
+                end = offsets[planned.topic_partition]
+        return end - start
 
     async def _ranges(self) -> list[OffsetRange]:
         topics = Topics(self._options)

@@ -7,7 +7,7 @@ columns of the DataFrame writer. Columns are quicker than objects: they are sent
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,8 @@ from spark_connector.errors import RowError
 
 CHUNK_BYTES: Final = 1 << 20
 """About so many bytes are sent together."""
+CHUNK_SECONDS: Final = 0.1
+"""Rows wait about so long for others to be sent with."""
 SLICE_ROWS: Final = 100
 """So many rows at most are taken before anybody looks at how large they are."""
 
@@ -66,15 +68,22 @@ class Rows:
     where: str = ""
     """What an error says before the number of a row: `Spark partition 3, `, or nothing."""
 
-    def chunks(self, rows: Iterable[Any], most_rows: int) -> Iterator[Chunk]:
-        """The rows in chunks of about `CHUNK_BYTES`, and of so many rows at most.
+    def chunks(
+        self, rows: Iterable[Any], most_rows: int, *, clock: Callable[[], float]
+    ) -> Iterator[Chunk]:
+        """The rows in chunks of about `CHUNK_BYTES`, or of what comes in about `CHUNK_SECONDS`.
+
+        Args:
+            rows: Those of a partition.
+            most_rows: So many are in a chunk at most.
+            clock: Tells the time, in seconds.
 
         Raises:
             RowError: A row is nothing that can be sent.
         """
         left = iter(rows)
         first_row = 0
-        while taken := _taken(left, most_rows):
+        while taken := _taken(left, most_rows, clock):
             try:
                 batch = self.batch(taken)
             except WrongRow as wrong:
@@ -157,7 +166,8 @@ class Rows:
             return RowError(f"{self._where(rows, self.topic)}: {reason}")
         topic = self.topic
         if "topic" in chunk.batch.schema.names:
-            topic = chunk.batch.column("topic")[index].as_py() or topic
+            named = chunk.batch.column("topic").slice(index, 1).cast(pa.binary())[0].as_py()
+            topic = named.decode(errors="replace") if named else topic  # Spark's may be no UTF-8
         return RowError(f"{self.place(chunk.first_row + index, topic)}: {reason}")
 
     def place(self, row: int, topic: str | None = None) -> str:
@@ -168,16 +178,19 @@ class Rows:
         return self.where + rows + ("" if topic is None else f", topic {topic}")
 
 
-def _taken(left: Iterator[Any], most_rows: int) -> list[Any]:
-    """The next rows, about `CHUNK_BYTES` of them."""
+def _taken(left: Iterator[Any], most_rows: int, clock: Callable[[], float]) -> list[Any]:
+    """The next rows, about `CHUNK_BYTES` of them, or fewer where they are slow to come."""
     taken: list[Any] = []
     size, fitting = 0, 1
+    until = clock() + CHUNK_SECONDS
     while size < CHUNK_BYTES and len(taken) < most_rows:
         part = list(islice(left, min(fitting, SLICE_ROWS, most_rows - len(taken))))
         if not part:
             break
         taken += part
         size += _size(part)
+        if clock() >= until:
+            break
         fitting = 1 + min(len(taken), (CHUNK_BYTES - size) * len(taken) // max(size, 1))
     return taken
 

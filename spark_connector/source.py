@@ -145,17 +145,32 @@ def register(spark: SparkSession) -> None:
 
     Spark finds it by itself where the package is installed. It does not where another package's
     `pyspark_*` module cannot be imported: this is for such a case. It is also for a session with
-    more than one stream: only then may they begin at the same time.
+    more than one stream: only then may they begin at the same time. And it is for a thread of your
+    own, to be called there before it writes or begins a stream.
 
     Raises:
         ImportError: This Spark is too old.
     """
     check_version()
     spark.dataSource.register(KafkaSource)
-    _fill_environment(spark)
+    if hasattr(spark, "_jsparkSession"):  # with Spark Connect, the JVM is elsewhere
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        with suppress(Py4JError, TypeError):  # another Spark may have these otherwise
+            _activate(spark)
+            _fill_environment(spark)
 
 
-def _fill_environment(spark: SparkSession) -> None:
+def _activate(spark: Any) -> None:
+    """Let this thread write: Spark looks for a Python sink in the session that is active there.
+
+    In the main thread that is the one that was made or used last; in any other there is none, and
+    Spark says DATA_SOURCE_NOT_FOUND. `createDataFrame` activates its session in the same way.
+    """
+    spark._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
+
+
+def _fill_environment(spark: Any) -> None:
     """Let streams of this session begin at the same time, which Spark is not made for.
 
     A source has one map of environment variables in Spark's JVM, which is not made for threads:
@@ -167,16 +182,10 @@ def _fill_environment(spark: SparkSession) -> None:
 
     Where all names are there, a stream only changes their values, to what it would have put in.
     """
-    session: Any = getattr(spark, "_jsparkSession", None)
-    if session is None:  # Spark Connect: the JVM is elsewhere
-        return
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
-    with suppress(Py4JError, TypeError):  # another Spark may have this otherwise
-        source = session.sessionState().dataSourceManager().lookupDataSource(NAME)
-        environment = source.dataSourceCls().envVars()
-        for name in OF_STREAMS:
-            environment.putIfAbsent(name, "")
+    sources = spark._jsparkSession.sessionState().dataSourceManager()
+    environment = sources.lookupDataSource(NAME).dataSourceCls().envVars()
+    for name in OF_STREAMS:
+        environment.putIfAbsent(name, "")
 
 
 def write_batch(options: Mapping[str, Any]) -> Callable[[DataFrame, int], None]:
@@ -187,9 +196,15 @@ def write_batch(options: Mapping[str, Any]) -> Callable[[DataFrame, int], None]:
     Spark refuses `outputMode("update")` for every Python sink, so this is the way to have it.
 
     Args:
-        options: Those of the writer: `kafka.bootstrap.servers`, `topic`, ...
+        options: Those of the writer: `kafka.bootstrap.servers`, `topic`, ... One that is None is
+            not given.
+
+    Raises:
+        TypeError: They are no mapping, or a name is no text.
     """
-    plain = {name: str(value) for name, value in options.items()}
+    from spark_connector.option_values import as_texts
+
+    plain = as_texts(options)
 
     def write(frame: DataFrame, batch_id: int) -> None:
         writer = frame.write.format(NAME).options(**plain).mode("append")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kafka_aio import TopicPartition
 from kafka_aio.errors import UnknownTopicOrPartition
 from spark_connector import offsets
 from spark_connector.bridge import loop_thread
@@ -153,13 +154,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     async def _ends(self) -> Offsets:
         """Where the logs end, of all partitions that there are."""
-        if time.monotonic() - self._found_at >= DISCOVERY_SECONDS:
-            await self._discover()
+        await self._look()
         try:
             return await self._topics.latest(self._found.partitions)
         except UnknownTopicOrPartition:  # deleted since they were found
             await self._discover()
             return await self._topics.latest(self._found.partitions)
+
+    async def _look(self) -> None:
+        """See which partitions there are, if that was not done just now."""
+        if time.monotonic() - self._found_at >= DISCOVERY_SECONDS:
+            await self._discover()
 
     async def _discover(self) -> None:
         known, self._found = self._found.topic_ids, await self._topics.find()
@@ -178,12 +183,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # now: a log has grown, a time has found its record, a partition is new. What lies behind
         # the end is in the next batch.
         is_first = self._initial is not None and start == self._initial.offsets
+        gone = await self._gone(end)
+        self._judge(changes(dict.fromkeys(gone, 0), {}))
+        start, end = _without(gone, start), _without(gone, end)
         if is_first:
             start = {name: offset for name, offset in start.items() if name in end}
         added = await self._beginnings(start, end)
         if not is_first:
             self._judge(changes(start, end, earliest=added))
         return between({**added, **start}, end)
+
+    async def _gone(self, end: Offsets) -> list[TopicPartition]:
+        """Partitions of a batch that was planned, and may have been by an earlier run."""
+        await self._look()
+        if not end.keys() <= set(self._found.partitions):
+            await self._discover()
+        return sorted(end.keys() - set(self._found.partitions))
 
     def _judge(self, found: Changes) -> None:
         for loss in found.losses:
@@ -195,3 +210,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if loss not in self._losses:  # an idle query would say it 25 times a second
             self._losses.add(loss)
             log.warning("%s; the query goes on, as failOnDataLoss is false", loss)
+
+
+def _without(names: Collection[TopicPartition], offsets: Offsets) -> Offsets:
+    return {name: offset for name, offset in offsets.items() if name not in names}

@@ -22,6 +22,7 @@ from spark_connector.bridge import loop_thread, pump
 from spark_connector.options import WriteOptions
 from spark_connector.rows import Chunk, Rows
 from spark_connector.sending import Sending
+from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -59,7 +60,9 @@ class PartitionWrite:
             where=f"Spark partition {number}, ",
         )
         send = Sending(rows, self.options.producer_options()).send
-        return Written(number, sum(pump(loop_thread(), self._chunks(batches), send, window=WINDOW)))
+        sent = sum(pump(loop_thread(), self._chunks(batches), send, window=WINDOW))
+        settle()
+        return Written(number, sent)
 
     def _chunks(self, batches: Iterator[RecordBatch]) -> Iterator[Chunk]:
         first_row = 0

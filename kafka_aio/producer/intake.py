@@ -340,8 +340,9 @@ class Intake:
             (self._memory.limit, "buffer_memory"),
         ):
             if size > limit:
+                whole = "" if payload > limit else f", {size} with what a batch adds,"
                 raise RecordTooLarge(
-                    f"a record of {payload} bytes for topic {topic!r}: {option} is {limit}"
+                    f"a record of {payload} bytes{whole} for topic {topic!r}: {option} is {limit}"
                 )
         return size
 

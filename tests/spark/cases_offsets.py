@@ -293,6 +293,58 @@ SPLITTING = [
     ),
     Read(number=54, options={"subscribe": "<a>", "maxRecordsPerPartition": "4"}, theirs=Rows(A, 3)),
     Read(
+        number=54,
+        part="to-numbers",
+        options={
+            "subscribe": "<a>",
+            "maxRecordsPerPartition": "4",
+            "endingOffsets": offsets(p0=8, p1=18, p2=0),
+        },
+        theirs=Rows({"a-0": range(8), "a-1": range(18)}, 7),
+    ),
+    Read(
+        number=54,
+        part="to-a-time",
+        options={
+            "subscribe": "<a>",
+            "maxRecordsPerPartition": "4",
+            "endingTimestamp": f"{at(5)}",
+        },
+        theirs=Rows({"a-0": range(5), "a-1": range(5)}, 4),
+    ),
+    Read(
+        number=54,
+        part="words-as-numbers",
+        options={
+            "subscribe": "<a>",
+            "maxRecordsPerPartition": "4",
+            "startingOffsets": offsets(p0=-2, p1=-2, p2=-2),
+            "endingOffsets": offsets(p0=-1, p1=-1, p2=-1),
+        },
+        theirs=Rows(A, 3),
+    ),
+    Read(
+        number=54,
+        part="from-numbers",
+        options={
+            "subscribe": "<a>",
+            "maxRecordsPerPartition": "4",
+            "startingOffsets": offsets(p0=0, p1=0, p2=0),
+        },
+        theirs=Rows(A, 3),
+    ),
+    Read(
+        number=54,
+        part="numbers",
+        options={
+            "subscribe": "<a>",
+            "maxRecordsPerPartition": "4",
+            "startingOffsets": offsets(p0=0, p1=0, p2=0),
+            "endingOffsets": offsets(p0=8, p1=18, p2=0),
+        },
+        theirs=Rows({"a-0": range(8), "a-1": range(18)}, 7),
+    ),
+    Read(
         number=55,
         options={"subscribe": "<a>", "maxRecordsPerPartition": "0"},
         theirs=Fails("load", "maxrecordsperpartition must be positive"),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import sys
 import time
 import uuid
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
@@ -68,19 +68,30 @@ def test_an_rdd_of_values_is_in_kafka_when_the_action_ends(
     assert Counter(record.value for record in topics.read(topic)) == Counter(values)
 
 
-def test_a_worker_that_has_a_client_collects_garbage_among_what_came_later(
+def test_what_a_user_holds_while_a_worker_connects_is_collected_as_ever(
     spark: SparkSession, sink: Callable[..., Any]
 ) -> None:
     send_all = sink()
 
-    def send(rows: Iterable[bytes]) -> Iterator[tuple[str, int]]:
-        send_all(rows)
-        yield sys.modules["__main__"].__spec__.name, gc.get_freeze_count()  # type: ignore[union-attr]  # it is run by `-m`
+    class Model:
+        def __init__(self) -> None:
+            self.myself = self
 
-    [(main, frozen)] = spark.sparkContext.parallelize([b"a"], 1).mapPartitions(send).collect()
+    def send(rows: Iterable[bytes]) -> Iterator[bool]:
+        def used(model: Model) -> Iterator[bytes]:
+            for row in rows:
+                yield row if model.myself is model else b""
 
-    assert main == "pyspark.daemon"
-    assert frozen > 10_000
+        model = Model()
+        alive = weakref.ref(model)
+        send_all(used(model))
+        del model
+        gc.collect()
+        yield alive() is not None
+
+    parted = spark.sparkContext.parallelize([b"a"] * 1000, 1)
+
+    assert parted.mapPartitions(send).collect() == [False]
 
 
 def test_pairs_are_keys_and_values_and_keep_the_order_of_a_key(

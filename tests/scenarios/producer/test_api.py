@@ -259,6 +259,8 @@ async def test_a_record_that_is_too_large_is_refused_with_the_option(
     async with producer_of(broker, max_request_size=1_000) as producer:
         with pytest.raises(RecordTooLarge, match="'t': max_request_size is 1000"):
             await producer.send(TOPIC, **arguments)
+        with pytest.raises(RecordTooLarge, match="of 950 bytes, 1078 with what a batch adds,"):
+            await producer.submit("t", bytes(950))
     async with producer_of(broker, batch_size=500, buffer_memory=1_000) as producer:
         with pytest.raises(RecordTooLarge, match="'t': buffer_memory is 1000"):
             await producer.send(TOPIC, **arguments)

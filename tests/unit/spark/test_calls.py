@@ -374,6 +374,20 @@ async def test_a_setup_that_fails_to_end_raises() -> None:
         await host.close()
 
 
+async def test_a_setup_that_is_cancelled_by_itself_as_it_ends_says_so() -> None:
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[None]:
+        flusher = asyncio.create_task(asyncio.sleep(1000))
+        yield
+        flusher.cancel()
+        await flusher  # what comes after this is not done
+
+    host = Host(setup)
+    await host.open()
+    with pytest.raises(StateError, match="cancelled as it ended, not by Spark"):
+        await host.close()
+
+
 @pytest.mark.parametrize(
     ("error", "seen"),
     [(None, None), (Boom("x"), Boom), (GeneratorExit(), asyncio.CancelledError)],

@@ -9,6 +9,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    CalendarIntervalType,
     DataType,
     IntegerType,
     LongType,
@@ -18,6 +19,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from kafka_aio.errors import ConfigError
@@ -114,6 +116,14 @@ def test_a_column_of_another_type_is_refused_by_name(
 
     with pytest.raises(ConfigError, match=wanted):
         chosen(given, write())
+
+
+@pytest.mark.parametrize("kind", [YearMonthIntervalType(), CalendarIntervalType()])
+def test_a_column_that_python_cannot_have_is_refused_though_it_is_not_written(
+    kind: DataType,
+) -> None:
+    with pytest.raises(ConfigError, match=r"'other' is .*interval.*leave it out with select"):
+        chosen(frame(value=StringType(), other=kind), write(topic="orders"))
 
 
 def test_headers_may_hold_nulls_or_not() -> None:

@@ -314,7 +314,10 @@ def test_a_setup_that_fails_to_end_fails_the_task() -> None:
         list(map_partitions(with_context, setup=setup)(iter([1])))
 
 
-def test_a_setup_that_fails_to_end_after_an_error_is_a_note_on_that() -> None:
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit])
+def test_a_setup_that_fails_to_end_after_an_error_is_a_note_on_that(
+    kind: type[BaseException],
+) -> None:
     @asynccontextmanager
     async def setup() -> AsyncIterator[Resource]:
         resource = Resource()
@@ -322,14 +325,14 @@ def test_a_setup_that_fails_to_end_after_an_error_is_a_note_on_that() -> None:
         try:
             yield resource
         finally:
-            raise RuntimeError("at the end")
+            raise kind("at the end")
 
     with pytest.raises(Boom, match="negative") as caught:
         list(map_partitions(with_context, setup=setup)(iter([-1])))
 
     assert caught.value.__notes__ == [
         "row 0",
-        "then its setup failed to end, by RuntimeError: at the end",
+        f"then its setup failed to end, by {kind.__name__}: at the end",
     ]
 
 

@@ -19,6 +19,7 @@ from spark_connector.options import (
     Subscribe,
     Where,
     Word,
+    WriteOptions,
 )
 
 HERE = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -373,3 +374,21 @@ def test_the_rest_is_right_in_a_batch_and_in_a_stream(given: dict[str, str]) -> 
 
     parsed.check_batch()
     parsed.check_stream()
+
+
+def test_a_comma_too_many_between_servers_is_nothing_as_in_java() -> None:
+    told = {"kafka.bootstrap.servers": " h:1,, g:2 ,"}
+
+    reads = ReadOptions.parse({**A, **told})
+    writes = WriteOptions.parse({**told, "topic": "t"})
+
+    for options in (reads.consumer_options(), reads.admin_options(), writes.producer_options()):
+        assert options["bootstrap.servers"] == " h:1, g:2 "
+    with pytest.raises(ConfigError, match=r"kafka.bootstrap.servers is missing"):
+        ReadOptions.parse({**A, "kafka.bootstrap.servers": " , "})
+
+
+def test_a_group_without_a_name_is_none_as_is_every_other() -> None:
+    parsed = ReadOptions.parse({**A, "kafka.group.id": " "})
+
+    assert "group.id" not in {**parsed.consumer_options(), **parsed.admin_options()}

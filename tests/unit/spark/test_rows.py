@@ -32,6 +32,11 @@ class SparkRow(tuple[Any, ...]):
         return super().__getitem__(at)
 
 
+def at_once() -> float:
+    """The time, where rows take none."""
+    return 0.0
+
+
 TO_T = Rows(topic="t", use_timestamp=False, where="Spark partition 3, ")
 TO_ANY = Rows(topic=None, use_timestamp=True)
 
@@ -254,13 +259,13 @@ def test_a_row_without_a_topic_is_refused_where_none_is_given() -> None:
 
 
 def test_chunks_know_where_they_stand() -> None:
-    chunks = list(TO_T.chunks((b"v" for _ in range(7)), 3))
+    chunks = list(TO_T.chunks((b"v" for _ in range(7)), 3, clock=at_once))
 
     assert [(chunk.first_row, chunk.batch.num_rows) for chunk in chunks] == [(0, 3), (3, 3), (6, 1)]
 
 
 def test_no_rows_are_no_chunks() -> None:
-    assert list(TO_T.chunks(iter([]), 10)) == []
+    assert list(TO_T.chunks(iter([]), 10, clock=at_once)) == []
 
 
 @pytest.mark.parametrize(
@@ -281,7 +286,7 @@ def test_a_chunk_of_large_rows_has_few_of_them_also_after_small_ones(
     monkeypatch.setattr(module, "CHUNK_BYTES", 100_000)
     rows = [b"v"] * 2000 + [large] * 2000
 
-    sizes = [chunk.batch.nbytes for chunk in TO_T.chunks(rows, 1_000_000)]
+    sizes = [chunk.batch.nbytes for chunk in TO_T.chunks(rows, 1_000_000, clock=at_once)]
 
     assert sizes[0] < 1_200_000  # the last of the small ones brought a slice of 100 with them
     assert max(sizes[1:]) < 120_000
@@ -300,7 +305,7 @@ def test_a_chunk_of_large_rows_has_few_of_them_also_after_small_ones(
 def test_every_row_of_a_chunk_counts(large: Any) -> None:
     rows = [large, (b"k", None)] * 2500  # updates, and tombstones
 
-    sizes = [chunk.batch.nbytes for chunk in TO_T.chunks(rows, 1_000_000)]
+    sizes = [chunk.batch.nbytes for chunk in TO_T.chunks(rows, 1_000_000, clock=at_once)]
 
     assert max(sizes) < 1.2 * module.CHUNK_BYTES
 
@@ -313,13 +318,15 @@ def test_one_row_is_taken_before_it_is_known_how_large_they_are() -> None:
             taken.append(b"v" * module.CHUNK_BYTES)
             yield taken[-1]
 
-    next(TO_T.chunks(rows(), 1_000_000))
+    next(TO_T.chunks(rows(), 1_000_000, clock=at_once))
 
     assert len(taken) == 1
 
 
 def test_a_chunk_of_small_rows_has_many_of_them() -> None:
-    sizes = [chunk.batch.num_rows for chunk in TO_T.chunks([b"v" * 100] * 30_000, 10_000)]
+    sizes = [
+        chunk.batch.num_rows for chunk in TO_T.chunks([b"v" * 100] * 30_000, 10_000, clock=at_once)
+    ]
 
     assert sizes == [10_000, 10_000, 10_000]
 
@@ -332,13 +339,45 @@ def test_no_row_is_taken_before_the_chunk_that_it_belongs_to() -> None:
             taken.append(number)
             yield b"v"
 
-    next(TO_T.chunks(rows(), 10))
+    next(TO_T.chunks(rows(), 10, clock=at_once))
 
     assert len(taken) == 10
 
 
+def test_rows_that_are_slow_to_come_do_not_wait_for_a_full_chunk() -> None:
+    now = 0.0
+
+    def rows() -> Iterator[bytes]:
+        nonlocal now
+        for _ in range(1000):
+            now += 0.02
+            yield b"v"
+
+    sizes = [chunk.batch.num_rows for chunk in TO_T.chunks(rows(), 10_000, clock=lambda: now)]
+
+    assert sum(sizes) == 1000
+    assert max(sizes) < 10
+
+
+def test_a_chunk_has_a_row_however_long_that_takes() -> None:
+    times = iter(range(0, 1000, 10))
+
+    chunks = list(TO_T.chunks([b"v"] * 5, 10_000, clock=lambda: next(times)))
+
+    assert [chunk.first_row for chunk in chunks] == [0, 1, 2, 3, 4]
+
+
+def test_an_error_of_a_topic_that_is_no_text_has_a_place() -> None:
+    topics = pa.array([b"t", b"\xffA"]).cast(pa.string(), safe=False)  # Spark has such texts
+    chunk = Chunk(10, pa.record_batch({"value": [b"a", b"b"], "topic": topics}))
+
+    error = TO_ANY.error(chunk, ValueError("row 1: the topic is not valid"))
+
+    assert str(error) == "row 11, topic \ufffdA: the topic is not valid"
+
+
 def test_a_row_that_cannot_be_sent_is_an_error_with_its_place() -> None:
-    chunks = TO_T.chunks([b"v"] * 12 + [5], 5)
+    chunks = TO_T.chunks([b"v"] * 12 + [5], 5, clock=at_once)
 
     assert [next(chunks).first_row, next(chunks).first_row] == [0, 5]
     with pytest.raises(RowError, match=r"^Spark partition 3, row 12, topic t: a row is "):

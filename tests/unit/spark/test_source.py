@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 import pyspark
 
-from spark_connector import foreach_partition, map_partitions, records_rdd, register
+from spark_connector import foreach_partition, map_partitions, records_rdd, register, write_batch
 from spark_connector.source import KafkaSource
 
 WITHOUT_SOURCES = """
@@ -48,6 +48,43 @@ def test_a_spark_that_is_too_old_is_told_so_by_every_call(
     ):
         with pytest.raises(ImportError, match=f"needs pyspark 4.2 or newer, and this is {version}"):
             call()
+
+
+def test_options_of_write_batch_that_are_none_are_not_given() -> None:
+    given: dict[str, str] = {}
+    frame = Frame(given)
+
+    write_batch({"topic": None, "Kafka.Acks": -1, "useTimestampColumn": True})(frame, 0)  # type: ignore[arg-type]  # all that it asks of one
+
+    assert given == {"kafka.acks": "-1", "usetimestampcolumn": "true"}
+
+
+def test_options_of_write_batch_that_are_no_options_are_refused() -> None:
+    with pytest.raises(TypeError, match="options are a mapping of names to values, not list"):
+        write_batch([("topic", "t")])  # type: ignore[arg-type]  # that is what is tried
+    with pytest.raises(TypeError, match="the name of an option is a str, not 1"):
+        write_batch({1: "t"})  # type: ignore[dict-item]  # as above
+
+
+class Frame:
+    """A frame, and its writer: keeps the options."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        self._given = given
+        self.write = self
+
+    def format(self, _: str) -> Frame:
+        return self
+
+    def options(self, **given: str) -> Frame:
+        self._given.update(given)
+        return self
+
+    def mode(self, _: str) -> Frame:
+        return self
+
+    def save(self) -> None:
+        pass
 
 
 def test_a_spark_without_python_sources_is_told_so_by_the_import() -> None:

@@ -1,0 +1,151 @@
+"""Topics that are deleted after Spark has planned to read them: what readers say, without Spark."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from kafka_aio.broker import BrokerThread
+from kafka_aio.errors import KafkaTimeoutError, NotLeaderOrFollower
+from spark_connector.errors import DataLossError
+from spark_connector.options import ReadOptions
+from spark_connector.reader import BatchReader
+from spark_connector.stream import OffsetJson, StreamReader
+from tests.spark.test_readers import offsets_read, ranges
+
+ALL = ReadAllAvailable()
+
+
+@pytest.fixture
+def names(kafka_broker: BrokerThread) -> tuple[str, str]:
+    """Two topics with three records each. The second one is to go."""
+    common = uuid.uuid4().hex
+    kept, gone = f"{common}-kept", f"{common}-gone"
+    for name in (kept, gone):
+        kafka_broker.create_topic(name, 1)
+        kafka_broker.produce(name, [b"1", b"2", b"3"])
+    return kept, gone
+
+
+@pytest.fixture
+def options(kafka_broker: BrokerThread, names: tuple[str, str]) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": kafka_broker.bootstrap_servers,
+        "subscribePattern": f"^{names[0].removesuffix('-kept')}",
+        "startingOffsets": "earliest",
+        "fetchOffset.numRetries": "0",
+        "kafkaConsumer.pollTimeoutMs": "500",
+    }
+
+
+def streaming(options: dict[str, str], **more: str) -> StreamReader:
+    return StreamReader(ReadOptions.parse({**options, **more}))
+
+
+@pytest.fixture(params=["first", "second"])
+def planned(
+    request: pytest.FixtureRequest,
+    options: dict[str, str],
+    kafka_broker: BrokerThread,
+    names: tuple[str, str],
+) -> tuple[OffsetJson, OffsetJson]:
+    """The ends of a batch that is in Spark's log, and did not finish: a query's first, or second.
+
+    Then the second topic was deleted.
+    """
+    kept, gone = names
+    reader = streaming(options)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    if request.param == "second":
+        for name in names:
+            kafka_broker.produce(name, [b"4", b"5"])
+        start, end = end, {kept: {"0": 5}, gone: {"0": 5}}
+    kafka_broker.delete_topic(gone)
+    return start, end
+
+
+def test_a_batch_is_done_again_without_a_topic_that_is_gone_where_loss_does_not_matter(
+    options: dict[str, str],
+    planned: tuple[OffsetJson, OffsetJson],
+    names: tuple[str, str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    start, end = planned
+    reader = streaming(options, failOnDataLoss="false")
+    start = start if start[names[0]]["0"] else reader.initialOffset()  # Spark asks for the first
+
+    with caplog.at_level(logging.WARNING, "spark_connector"):
+        parts = reader.partitions(start, end)
+        read = offsets_read(reader, parts)
+        after = reader.latestOffset(end, ALL)
+
+    assert {each.topic for each in ranges(parts)} == {names[0]}
+    assert read == ([0, 1, 2] if len(read) == 3 else [3, 4])
+    assert after == {names[0]: end[names[0]]}
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert f"{names[1]}-0: the partition is not there any more" in told[0]
+
+
+def test_a_batch_that_was_planned_of_a_topic_that_is_gone_is_a_loss(
+    options: dict[str, str], planned: tuple[OffsetJson, OffsetJson], names: tuple[str, str]
+) -> None:
+    start, end = planned
+    reader = streaming(options)
+    start = start if start[names[0]]["0"] else reader.initialOffset()
+
+    with pytest.raises(DataLossError, match=f"{names[1]}-0: the partition is not there any more"):
+        reader.partitions(start, end)
+
+
+def test_a_topic_that_goes_before_its_range_is_read_is_a_loss(
+    options: dict[str, str], kafka_broker: BrokerThread, names: tuple[str, str]
+) -> None:
+    reader = BatchReader(ReadOptions.parse(options))
+    parts = reader.partitions()
+    kafka_broker.delete_topic(names[1])
+
+    with pytest.raises(DataLossError, match=r"-gone-0 is to be read from offset 0 to 3") as caught:
+        offsets_read(reader, parts)
+
+    assert "failOnDataLoss" in str(caught.value)
+
+
+def test_what_is_there_is_read_of_a_frame_whose_topic_went_where_loss_does_not_matter(
+    options: dict[str, str],
+    kafka_broker: BrokerThread,
+    names: tuple[str, str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reader = BatchReader(ReadOptions.parse({**options, "failOnDataLoss": "false"}))
+    parts = reader.partitions()
+    kafka_broker.delete_topic(names[1])
+
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING, "spark_connector"):
+        read = offsets_read(reader, parts)
+
+    assert read == [0, 1, 2]
+    assert time.monotonic() - began < 10
+    assert f"{names[1]}-0" in caplog.text
+
+
+def test_a_topic_that_is_there_and_does_not_answer_is_no_loss(
+    options: dict[str, str], kafka_broker: BrokerThread, names: tuple[str, str]
+) -> None:
+    reader = BatchReader(ReadOptions.parse({**options, "failOnDataLoss": "false"}))
+    parts = reader.partitions()
+
+    with (
+        kafka_broker.faults.fail("Fetch", NotLeaderOrFollower),
+        pytest.raises(KafkaTimeoutError),
+    ):
+        offsets_read(reader, parts)
