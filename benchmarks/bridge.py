@@ -28,7 +28,8 @@ from benchmarks.cases import cluster
 from benchmarks.ratio import Row
 from kafka_aio import Admin, NewTopic, Producer
 from spark_connector.options import WriteOptions
-from spark_connector.writer import WINDOW, PartitionWrite
+from spark_connector.sending import WINDOW
+from spark_connector.writer import PartitionWrite
 
 TOPIC = "bridge"
 PARTITIONS = 6

@@ -16,7 +16,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, InvalidStateError, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
-from itertools import islice
 from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast
@@ -30,8 +29,6 @@ T = TypeVar("T")
 
 GRACE: Final = 5.0
 """Seconds that what was cancelled has to end."""
-SLOW: Final = 0.1
-"""Seconds after which the rows of a chunk are slow to come."""
 
 log = logging.getLogger("spark_connector")
 
@@ -80,6 +77,18 @@ class LoopThread:
         """Whether the caller is on this thread, and must not wait for it."""
         return threading.get_ident() == self._thread.ident and self._pid == os.getpid()
 
+    def check_not_current(self) -> None:
+        """Whether the caller may wait for this thread.
+
+        Raises:
+            StateError: The caller is on it.
+        """
+        if self.is_current:
+            raise StateError(
+                "this is the thread of the event loop, which cannot wait for itself: await the"
+                " work, do not run() it, and call functions for partitions elsewhere"
+            )
+
     def call_soon(self, callback: Callable[..., object], *arguments: Any) -> None:
         """Have the loop call something.
 
@@ -124,11 +133,11 @@ class LoopThread:
         Raises:
             StateError: As `submit`; or the caller is on the loop's own thread.
         """
-        if self.is_current:
+        try:
+            self.check_not_current()
+        except StateError:
             work.close()
-            raise StateError(
-                "this is the thread of the event loop: await the work, do not run() it"
-            )
+            raise
         future = self.submit(work)
         try:
             return future.result()
@@ -271,6 +280,7 @@ class _Group:
         self._tasks: dict[asyncio.Task[Any], int] = {}  # in order, for who is cancelled first
 
     def __enter__(self) -> Self:
+        self._thread.check_not_current()
         self._thread.watchers.add(self._lost)
         return self
 
@@ -429,17 +439,6 @@ def pump(
                 yield pumped.first()
         while pumped.under_way:
             yield pumped.first()
-
-
-def chunked(rows: Iterable[A], most: int) -> Iterator[list[A]]:
-    """Rows in chunks: few at first, and as many as come in a while, for results to leave."""
-    left, size = iter(rows), 1
-    begun = clock()
-    while chunk := list(islice(left, size)):
-        is_slow = clock() - begun > SLOW
-        size = max(size // 2, 1) if is_slow else min(2 * size, most)
-        yield chunk
-        begun = clock()
 
 
 class _End(NamedTuple):

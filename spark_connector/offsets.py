@@ -259,7 +259,7 @@ class Admission:
       `start` itself, there is no batch, and Spark asks again soon.
     - A `limit` of `ReadAllAvailable`, although the default limit is another, comes from the trigger
       `once`: `everything=True`, and no limit counts. So `getDefaultReadLimit` must not be
-      `ReadAllAvailable` where an option is set: `is_limited` tells.
+      `ReadAllAvailable` where an option is set.
     - `prepareForTriggerAvailableNow()` comes once, before all others, with the trigger
       `availableNow`: `fix_end()`. The first call of `end()` then fixes where the query ends, and
       whoever calls asks the cluster no more (`fixed`). A lower limit does not count, as Spark takes
@@ -284,11 +284,6 @@ class Admission:
 
     def __repr__(self) -> str:
         return f"<Admission: most {self._most}, least {self._least} within {self._delay} s>"
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is any limit."""
-        return self._most is not None or self._least is not None
 
     def fix_end(self) -> None:
         """Read what there is at the next call of `end()`, and no more."""
@@ -343,14 +338,10 @@ class Admission:
 class Changes:
     """How the partitions of today differ from those that a checkpoint knows."""
 
-    added: tuple[TopicPartition, ...] = ()
-    """New ones: they are read from their beginning."""
     vanished: tuple[TopicPartition, ...] = ()
     """Those that are not there any more."""
     went_back: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Where we are, and where the log ends: before that. The topic was made anew."""
-    deleted: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """Where we are, and where the log begins: after that."""
     begun_late: Mapping[TopicPartition, int] = field(default_factory=dict)
     """New ones whose log does not begin at 0, and where it does."""
 
@@ -371,11 +362,6 @@ class Changes:
                 f" transaction is open at {end} that was read before; records below {known} are not"
                 " read"
             )
-        for name, (known, begin) in self.deleted.items():
-            found.append(
-                f"{name}: records from offset {known} up to {begin} were deleted before they were"
-                " read"
-            )
         for name, begin in self.begun_late.items():
             found.append(
                 f"{name}: the partition is new, and its log begins at offset {begin}, not at 0"
@@ -394,22 +380,16 @@ def changes(
     Args:
         known: The offsets of the checkpoint: up to where each partition was read.
         latest: Where the logs of today's partitions end.
-        earliest: Where they begin, of those partitions for which that was asked.
+        earliest: Where those begin that the checkpoint does not know.
     """
     begins = earliest or {}
     names = sorted(latest)
     return Changes(
-        added=tuple(name for name in names if name not in known),
         vanished=tuple(name for name in sorted(known) if name not in latest),
         went_back={
             name: (known[name], latest[name])
             for name in names
             if name in known and latest[name] < known[name]
-        },
-        deleted={
-            name: (known[name], begins[name])
-            for name in names
-            if name in known and known[name] < begins.get(name, 0)
         },
         begun_late={
             name: begins[name] for name in names if name not in known and begins.get(name, 0) > 0

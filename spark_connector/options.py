@@ -123,8 +123,6 @@ class ReadOptions:
     fetch_retries: int = 3
     fetch_retry_interval: float = 1.0
     """In seconds."""
-    group_id_prefix: str = "spark-kafka-source"
-    """Without effect: there is no group."""
     push_filters: bool = False
     given: frozenset[str] = field(default=frozenset(), repr=False)
     """The names of all options that are given, in lower case."""
@@ -162,7 +160,6 @@ class ReadOptions:
             poll_timeout=texts.milliseconds("kafkaConsumer.pollTimeoutMs", 120.0, least=1),
             fetch_retries=_or(texts.number("fetchOffset.numRetries", least=0, most=_INT32), 3),
             fetch_retry_interval=texts.milliseconds("fetchOffset.retryIntervalMs", 1.0),
-            group_id_prefix=texts.text("groupIdPrefix") or "spark-kafka-source",
             push_filters=texts.flag("pushFilters", default=False),
             given=frozenset(texts),
         )
@@ -320,8 +317,20 @@ def _check_config(kind: type[ClientConfig], options: Mapping[str, str]) -> None:
     try:
         kind.from_kafka({name: text for name, text in options.items() if name not in ignored})
     except ConfigError as error:
+        text = _with_kafkas_names(kind, str(error), options)
         # Without the traceback of the configuration: what Spark shows is long enough.
-        raise ConfigError(f"of the kafka.* options: {error}") from None
+        raise ConfigError(f"of the kafka.* options: {text}") from None
+
+
+def _with_kafkas_names(kind: type[ClientConfig], text: str, given: Mapping[str, str]) -> str:
+    """What a configuration says of its fields, by the names of the options that were given."""
+    names = {
+        entry.name: entry.name.replace("_", ".") for entry in fields(kind) if "_" in entry.name
+    }
+    if "sasl.jaas.config" in given:  # Kafka has no option for these
+        names |= dict.fromkeys(("sasl_username", "sasl_password"), "sasl.jaas.config")
+    every = "|".join(sorted(names, reverse=True))  # of two that begin alike, the longer one first
+    return re.sub(rf"\b({every})\b", lambda found: f"kafka.{names[found[1]]}", text)
 
 
 def _names(kind: type[ClientConfig]) -> frozenset[str]:

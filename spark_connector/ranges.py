@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
 from contextlib import aclosing
@@ -29,6 +30,8 @@ log = logging.getLogger("spark_connector")
 
 AHEAD: Final = 4
 """Arrow batches that are ready before Spark asks for them."""
+LOOK_SECONDS: Final = 2.0
+"""After so long without a record, and then again, it is asked whether there is the partition."""
 
 
 def read_range(wanted: OffsetRange | None, options: ReadOptions) -> Iterator[RecordBatch]:
@@ -96,16 +99,18 @@ async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[F
         while at < end:
             try:
                 async with aclosing(consumer.read_range(partition, at, end)) as found:
-                    async for batch in found:
+                    batch = await _first(found, wanted, options)
+                    while batch is not None:
                         at = batch.next_offset
                         yield batch
+                        batch = await anext(found, None)
                 return
             except OffsetOutOfRange as error:
                 if options.fail_on_data_loss:
                     raise _lost(partition, at, end, error) from error
                 at, end = await _left(consumer, partition, at, end)
             except (KafkaTimeoutError, UnknownTopicOrPartition) as error:
-                if not await _is_gone(wanted, options):
+                if await _why_gone(wanted, options) is None:
                     raise
                 if options.fail_on_data_loss:
                     raise _lost(partition, at, end, error) from error
@@ -117,15 +122,41 @@ async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[F
                 return
 
 
-async def _is_gone(wanted: OffsetRange, options: ReadOptions) -> bool:
-    """Whether the cluster says that there is no such partition."""
+async def _first(
+    found: AsyncIterator[FetchedBatch], wanted: OffsetRange, options: ReadOptions
+) -> FetchedBatch | None:
+    """The first batch of a range, if there is any.
+
+    While nothing comes, the cluster is asked whether there is the partition at all: the consumer
+    would look for it as long as kafkaConsumer.pollTimeoutMs says.
+
+    Raises:
+        UnknownTopicOrPartition: There is not, as the cluster has said twice.
+        KafkaError: It cannot be read.
+    """
+    first = asyncio.ensure_future(anext(found, None))
+    before = None
+    try:
+        while not (await asyncio.wait([first], timeout=LOOK_SECONDS))[0]:
+            why = await _why_gone(wanted, options)
+            if why is not None and before is not None:
+                raise why
+            before = why
+        return await first
+    finally:
+        first.cancel()
+        await asyncio.wait([first])
+
+
+async def _why_gone(wanted: OffsetRange, options: ReadOptions) -> UnknownTopicOrPartition | None:
+    """What the cluster says if there is no such partition; None where there is, or may be."""
     try:
         await check([wanted], options)
-    except UnknownTopicOrPartition:
-        return True
+    except UnknownTopicOrPartition as error:
+        return error
     except KafkaError:  # why it cannot be read is known better
         pass
-    return False
+    return None
 
 
 async def _left(

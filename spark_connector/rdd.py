@@ -18,14 +18,14 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_aio import FetchedBatch, Record
 from kafka_aio.errors import ConfigError
 from spark_connector.bridge import (
     LoopThread,
     More,
-    chunked,
     clock,
     loop_thread,
     partition_loop,
@@ -37,17 +37,16 @@ from spark_connector.offsets import OffsetRange
 from spark_connector.option_values import as_texts
 from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
 from spark_connector.ranges import batches, check
-from spark_connector.sending import Sending
+from spark_connector.sending import send_all
 from spark_connector.version import check_version
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
 
-
-WINDOW: Final = 4
-"""Chunks that are on their way to Kafka at the same time."""
 AHEAD: Final = 4
 """Batches that are fetched before they are asked for."""
+SLOW: Final = 0.1
+"""Seconds after which the rows of a chunk are slow to come."""
 OF_PLANNING: Final = {
     *("assign", "subscribe", "subscribepattern", "minpartitions", "maxrecordsperpartition")
 }
@@ -70,7 +69,8 @@ def foreach_partition(
 
     Args:
         options: As for the DataFrame writer: `kafka.bootstrap.servers` and more.
-        topic: Where the rows go, as the option `topic`; if not given, each row says.
+        topic: Where the rows go, as the option `topic`; if not given, each row says. A
+            `ProducerRecord` says it in any case, as it does its time.
         fresh_loop: Whether each partition has an event loop and connections of its own. If not, it
             has those of its process, and leaves them to the next.
         chunk_rows: So many rows at most are sent together. Rows that are slow to come do not wait
@@ -211,12 +211,28 @@ class _Sink:
         _check_rows(rows, "foreachPartition, not for foreach")
         options = WriteOptions.parse(self.options)
         made = Rows(topic=options.topic, use_timestamp=options.use_timestamp_column, where=_where())
-        send = Sending(made, options.producer_options()).send
+        chunks = made.chunks(rows, self.chunk_rows, clock=clock)
         with partition_loop(fresh=self.fresh_loop) as thread:
-            for _ in pump(
-                thread, made.chunks(rows, self.chunk_rows, clock=clock), send, window=WINDOW
-            ):
-                pass
+            send_all(thread, chunks, made, options.producer_options())
+
+
+class Taken(NamedTuple):
+    """Rows that go to the loop together."""
+
+    rows: list[Any]
+    may_wait: bool
+    """Whether the next may be slow to come: these were, or they are among the first."""
+
+
+def in_chunks(rows: Iterable[Any], most: int) -> Iterator[Taken]:
+    """Rows in chunks: few at first, and as many as come in a while, for results to leave."""
+    left, size = iter(rows), 1
+    begun = clock()
+    while chunk := list(islice(left, size)):
+        is_slow = clock() - begun > SLOW
+        yield Taken(chunk, is_slow or size < most)
+        size = max(size // 2, 1) if is_slow else min(2 * size, most)
+        begun = clock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,24 +256,16 @@ class _Mapping:
             try:
                 for results in pump(
                     thread,
-                    self._chunks(rows),
-                    lambda chunk: work.step(chunk, lingers=self._may_wait(chunk)),
+                    chain(in_chunks(rows, self.chunk_rows), [None]),
+                    work.step,
                     window=2,
-                    alone=self._may_wait,
+                    alone=lambda chunk: chunk is not None and chunk.may_wait,
                 ):
                     yield from results
             except BaseException as error:  # GeneratorExit too: Spark wants no more rows
                 work.give_up(thread, error)
                 raise
             thread.run(work.host.close())
-
-    def _chunks(self, rows: Iterable[Any]) -> Iterator[list[Any] | None]:
-        yield from chunked(rows, self.chunk_rows)
-        yield None
-
-    def _may_wait(self, rows: list[Any] | None) -> bool:
-        """Whether the next rows may be slow to come: these were, or they are among the first."""
-        return rows is not None and len(rows) < self.chunk_rows
 
     async def _begun(self, place: Callable[[int], str]) -> _Work:
         host = Host(self.setup or nullcontext)
@@ -285,11 +293,11 @@ class _Work:
     host: Host
     calls: Calls
 
-    async def step(self, rows: list[Any] | None, *, lingers: bool) -> list[Any] | More[list[Any]]:
+    async def step(self, taken: Taken | None) -> list[Any] | More[list[Any]]:
         """Take rows, or None at their end. Returns what has come of earlier ones."""
-        if rows is None:
+        if taken is None:
             return await self.calls.finish()
-        return await self.calls.feed(rows, lingers=lingers)
+        return await self.calls.feed(taken.rows, lingers=taken.may_wait)
 
     def give_up(self, thread: LoopThread, error: BaseException) -> None:
         """End all of it, but wait for that not for long."""

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from kafka_aio import ProducerRecord
-from kafka_aio.errors import SendManyError
+from kafka_aio.errors import DeliveryError, SendManyError
 from spark_connector.errors import RowError
 
 CHUNK_BYTES: Final = 1 << 20
@@ -221,9 +221,15 @@ def _place(error: Exception) -> tuple[int | None, str]:
     """The index of the first row that an error of `send_many` is about, and what it says of it."""
     if isinstance(error, SendManyError) and error.failed:
         # Its own text counts the rows of a chunk, and that of its cause those of a batch.
-        first, count = min(error.failed), len(error.failed)
+        failed = error.failed
+        # Where the broker blames some of a batch, the others were refused with them.
+        blamed = [row for row in failed if not isinstance(failed[row], DeliveryError)]
+        first, count = min(blamed or failed), len(failed)
+        said = _said(failed[first])
+        if blamed and count > 1:
+            return first, f"{said}; {count - 1} more rows were not delivered"
         others = "" if count == 1 else f"the first of {count} rows that were not delivered: "
-        return first, others + _said(error.failed[first])
+        return first, others + said
     is_of_row = isinstance(error, SendManyError) and error.__cause__ is not None
     text = _said(error.__cause__ if is_of_row else error)
     named = re.search(r"\brow ([0-9]+): ", text)

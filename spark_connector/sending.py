@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from kafka_aio.errors import KafkaError
 from spark_connector import clients
+from spark_connector.bridge import LoopThread, pump
 
 if TYPE_CHECKING:
+    from kafka_aio import Deliveries, Producer
     from spark_connector.rows import Chunk, Rows
 
+WINDOW: Final = 4
+"""Chunks that are on their way to Kafka at the same time."""
+PATIENCE: Final = 0.05
+"""Seconds that rows may linger while no others can come."""
 
-class Sending:
+
+def send_all(
+    thread: LoopThread, chunks: Iterable[Chunk], rows: Rows, options: Mapping[str, str]
+) -> int:
+    """Send the chunks of a task, and wait until all is acknowledged. Without any, nothing is done.
+
+    Args:
+        thread: Where they are sent.
+        chunks: Advanced on the caller's thread alone.
+        rows: What an error says of them.
+        options: Those of the producer, by Kafka's names.
+
+    Returns:
+        How many rows that are.
+
+    Raises:
+        RowError: Some were not: it has the place of the first. Or none of a chunk was, as the
+            cluster cannot be reached or does not let us in: it has the place of all.
+    """
+    send = _Sending(rows, options).send
+    return sum(pump(thread, chain(chunks, [None]), send, window=WINDOW))
+
+
+class _Sending:
     """Sends the chunks of one task, several at once, and in their order.
 
     A chunk is given to the producer as a whole before the next: it may have to wait for room, or
@@ -22,33 +53,52 @@ class Sending:
     """
 
     def __init__(self, rows: Rows, options: Mapping[str, str]) -> None:
-        """Begin with no chunk.
-
-        Args:
-            rows: What an error says of them.
-            options: Those of the producer, by Kafka's names.
-        """
         self._rows = rows
         self._options = options
         self._turn = asyncio.Lock()  # whoever asked first has it first
+        self._window: deque[Deliveries] = deque(maxlen=WINDOW)
+        """Of the last chunks; no others may be under way."""
+        self._producer: Producer | None = None
 
-    async def send(self, chunk: Chunk) -> int:
-        """Send a chunk, by the producer of this process, and wait until all of it is acknowledged.
+    async def send(self, chunk: Chunk | None) -> int:
+        """Send a chunk, and wait until all of it is acknowledged.
 
-        Returns:
-            How many rows that are.
-
-        Raises:
-            RowError: Some were not: it has the place of the first. Or none was, as the cluster
-                cannot be reached or does not let us in: it has the place of all.
+        None comes last: nothing is to linger any more for what might come.
         """
+        if chunk is None:
+            async with self._turn:
+                await self._flush()
+            return 0
         async with AsyncExitStack() as borrowed:
             try:
                 async with self._turn:
                     producer = await borrowed.enter_async_context(clients.producer(self._options))
                     deliveries = await producer.submit_many(self._rows.topic, chunk.batch)
+                self._producer = producer
+                self._window.append(deliveries)
+                await self._make_room()
                 await deliveries
             except (KafkaError, TypeError, ValueError) as error:
                 raise self._rows.error(chunk, error) from error
         count: int = chunk.batch.num_rows
         return count
+
+    async def _make_room(self) -> None:
+        """Where the window is full, no more rows come before the oldest chunk is acknowledged.
+
+        So its own are not to linger for others, however long linger.ms is.
+        """
+        if len(self._window) < WINDOW:
+            return
+        oldest = self._window[0]
+        with suppress(KafkaError):  # who waits for that chunk is told
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await oldest
+            except TimeoutError:
+                await self._flush()
+
+    async def _flush(self) -> None:
+        if self._producer is not None and not all(each.done() for each in self._window):
+            with suppress(KafkaError):  # as above
+                await self._producer.flush()

@@ -167,7 +167,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             await self._discover()
 
     async def _discover(self) -> None:
-        known, self._found = self._found.topic_ids, await self._topics.find()
+        known = self._found.topic_ids
+        try:
+            self._found = await self._topics.find(are_known=bool(known))
+        except UnknownTopicOrPartition as error:
+            error.add_note("to go on without a topic that was deleted, take it out of the options")
+            raise
         self._found_at = time.monotonic()
         for topic, topic_id in self._found.topic_ids.items():
             if known.get(topic, topic_id) != topic_id:

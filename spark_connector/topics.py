@@ -29,6 +29,7 @@ from spark_connector.options import (
     Where,
     Word,
 )
+from spark_connector.places import EARLIEST, LATEST
 
 log = logging.getLogger("spark_connector")
 
@@ -37,9 +38,6 @@ Side = Literal["start", "end"]
 
 QUICK_SECONDS = 2.0
 """So long the consumer may look for the ends of logs."""
-
-_EARLIEST = -2
-_LATEST = -1
 
 
 @dataclass
@@ -72,14 +70,18 @@ class Topics:
     def __repr__(self) -> str:
         return f"<Topics {self._options.topics}>"
 
-    async def find(self) -> Found:
+    async def find(self, *, are_known: bool = False) -> Found:
         """The partitions of the topics.
+
+        Args:
+            are_known: Whether they were found before: then it takes as many answers to say that
+                one is not there as fetchOffset.numRetries allows.
 
         Raises:
             UnknownTopicOrPartition: A topic that was named does not exist, or has fewer partitions.
             KafkaError: That cannot be found out.
         """
-        return await self._again(self._find)
+        return await self._again(self._find, are_known=are_known)
 
     async def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
         """Where their logs begin."""
@@ -115,10 +117,11 @@ class Topics:
             case AtTimestamp(timestamp):
                 return await self._at_times(dict.fromkeys(partitions, timestamp), side)
             case ByTimestamp(timestamps):
-                _check_same(partitions, timestamps, f"{side}ingOffsetsByTimestamp")
+                _check_same(partitions, timestamps, f"{side}ingOffsetsByTimestamp", "")
                 return await self._at_times(timestamps, side)
             case ByOffset(offsets):
-                _check_same(partitions, offsets, f"{side}ingOffsets")
+                for_others = "-2 is its beginning" if side == "start" else "-1 is its end"
+                _check_same(partitions, offsets, f"{side}ingOffsets", for_others)
                 return await self._by_offset(offsets)
 
     async def first_at(
@@ -192,8 +195,8 @@ class Topics:
 
     async def _by_offset(self, given: Mapping[TopicPartition, int]) -> Resolved:
         offsets = dict(given)
-        first = [name for name, offset in given.items() if offset == _EARLIEST]
-        last = [name for name, offset in given.items() if offset == _LATEST]
+        first = [name for name, offset in given.items() if offset == EARLIEST]
+        last = [name for name, offset in given.items() if offset == LATEST]
         if first:
             offsets.update(await self.earliest(first))
         if last:
@@ -222,7 +225,7 @@ class Topics:
 
         return await self._again(ask)
 
-    async def _again(self, ask: Callable[[Admin], Awaitable[T]]) -> T:
+    async def _again(self, ask: Callable[[Admin], Awaitable[T]], *, are_known: bool = False) -> T:
         """Ask until there is an answer, or no more tries are left."""
         tries = self._options.fetch_retries
         while True:
@@ -231,7 +234,7 @@ class Topics:
                     return await ask(admin)
             except (BrokerError, KafkaConnectionError, KafkaTimeoutError) as error:
                 is_for_good = isinstance(error, BrokerError) and not error.retriable
-                if is_for_good or tries <= 0 or _is_gone(error):
+                if is_for_good or tries <= 0 or (_is_gone(error) and not are_known):
                     raise
                 log.warning("offsets could not be found, and are asked for again: %s", error)
             tries -= 1
@@ -249,7 +252,10 @@ def _check_assigned(wanted: Iterable[TopicPartition], known: Collection[TopicPar
 
 
 def _check_same(
-    partitions: Collection[TopicPartition], named: Collection[TopicPartition], option: str
+    partitions: Collection[TopicPartition],
+    named: Collection[TopicPartition],
+    option: str,
+    for_others: str,
 ) -> None:
     """What is given for each partition is given for all, and for no others."""
     missing, unknown = set(partitions) - set(named), set(named) - set(partitions)
@@ -259,8 +265,8 @@ def _check_same(
         if names
     ]
     if told:
+        hint = f". For a partition of no interest, {for_others}" if missing and for_others else ""
         raise ConfigError(
             f"option {option} has to name every partition that is read, and no other: it"
-            f" {'; it '.join(told)}. For a partition of no interest, -2 is its beginning and -1 its"
-            " end"
+            f" {'; it '.join(told)}{hint}"
         )

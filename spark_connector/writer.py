@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
@@ -18,17 +18,14 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from spark_connector.bridge import loop_thread, pump
+from spark_connector.bridge import loop_thread
 from spark_connector.options import WriteOptions
 from spark_connector.rows import Chunk, Rows
-from spark_connector.sending import Sending
+from spark_connector.sending import send_all
 from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-
-WINDOW: Final = 4
-"""Arrow batches, of 10,000 rows at most, that are on their way to Kafka at the same time."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,7 @@ class PartitionWrite:
             use_timestamp=self.options.use_timestamp_column,
             where=f"Spark partition {number}, ",
         )
-        send = Sending(rows, self.options.producer_options()).send
-        sent = sum(pump(loop_thread(), self._chunks(batches), send, window=WINDOW))
+        sent = send_all(loop_thread(), self._chunks(batches), rows, self.options.producer_options())
         settle()
         return Written(number, sent)
 

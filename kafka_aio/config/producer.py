@@ -68,7 +68,7 @@ class ProducerConfig(ClientConfig):
     linger_ms: LongMilliseconds = 5
     """How long a batch may wait for more records."""
     batch_size: Bytes = 16_384
-    """The bytes at which a batch is sent without waiting longer."""
+    """The bytes at which a batch is sent without waiting longer; never more than buffer_memory."""
     max_request_size: Bytes = 1_048_576
     """The most bytes of one request, and so of one record."""
     compression_type: Annotated[str, Choice("none", "gzip", "snappy", "lz4", "zstd")] = "none"

@@ -83,7 +83,7 @@ class Accumulator(Generic[T]):
         self.topics: dict[str, OpenTopic] = {}
         """Where records are appended to; empty of open batches whenever none may be."""
         self.incomplete: dict[Batch, None] = {}
-        self._batch_size = max(batch_size, 1)
+        self.batch_size = max(batch_size, 1)
         self._linger = linger
         self._delivery_timeout = delivery_timeout
         self._loop = loop
@@ -115,7 +115,7 @@ class Accumulator(Generic[T]):
                 self._close_last(TopicPartition(name, number))
             found.resize(partitions)
         self._sticky[name] = StickyPartitioner(
-            batch_size=self._batch_size, adaptive=self._choice.adaptive
+            batch_size=self.batch_size, adaptive=self._choice.adaptive
         )
         return found
 
@@ -152,7 +152,7 @@ class Accumulator(Generic[T]):
         last = self._last(place)
         if last is None or last.phase is not Phase.OPEN or not is_unkeyed:
             self._close_last(place)
-            reserved = max(self._batch_size, need)
+            reserved = max(self.batch_size, need)
             if not self.memory.reserve(reserved, ticket):
                 return False
             last = self._open(place, reserved, now)
@@ -183,7 +183,7 @@ class Accumulator(Generic[T]):
     def _open(self, partition: TopicPartition, reserved: int, now: float) -> Batch:
         self._opened += 1
         outcome = Outcome(partition.topic, partition.partition, self._loop)
-        open_batch = OpenBatch(BatchBuilder(self._batch_size), outcome)
+        open_batch = OpenBatch(BatchBuilder(self.batch_size), outcome)
         batch = Batch(partition, self._opened, now, reserved, open_batch, outcome)
         self._queues.setdefault(partition, deque()).append(batch)
         self.incomplete[batch] = None
@@ -259,7 +259,7 @@ class Accumulator(Generic[T]):
         if batch.attempts:
             has_moved = leader is not None and leader.epoch > batch.sent_epoch >= 0
             return -inf if has_moved else batch.not_before
-        if batch.phase is not Phase.OPEN or batch.size >= self._batch_size:
+        if batch.phase is not Phase.OPEN or batch.size >= self.batch_size:
             return -inf
         return batch.opened_at + self._linger
 
@@ -354,7 +354,7 @@ class Accumulator(Generic[T]):
         parts: list[Batch] = []
         outcomes: list[tuple[int, Outcome]] = []
         first = 0
-        limit = max(min(self._batch_size, batch.raw_size // 2), 1)
+        limit = max(min(self.batch_size, batch.raw_size // 2), 1)
         for at, wire in enumerate(split(batch.wire, limit, compression)):
             part = self._part(batch, at, wire, limit)
             outcomes.append((first, part.outcome))

@@ -70,7 +70,6 @@ class Intake:
         self.ignores_keys = config.partitioner_ignore_keys
         self._max_block = config.max_block_ms / 1000
         self._max_request_size = config.max_request_size
-        self._batch_size = config.batch_size
         self._loop = asyncio.get_running_loop()
         self._rng: random.Random = clock.rng()
         self._wall_time: Callable[[], float] = clock.wall_clock()
@@ -141,7 +140,7 @@ class Intake:
             batch = open_topic.get(partition)
         except (TypeError, ValueError, IndexError, BufferError, KafkaError):
             return  # `accept` says what is wrong with it
-        if batch is not None and batch.builder.size + size > self._batch_size:
+        if batch is not None and batch.builder.size + size > self._accumulator.batch_size:
             self._accumulator.close(record.topic, batch.outcome.partition)
 
     def accept_nowait(self, record: ProducerRecord) -> Delivery:

@@ -81,7 +81,7 @@ class Producer(Client[ProducerConfig], Generic[K, V]):
             max_in_flight=config.max_in_flight_requests_per_connection,
         )
         self._accumulator: Accumulator[asyncio.Event] = Accumulator(
-            batch_size=min(config.batch_size, config.max_request_size),
+            batch_size=min(config.batch_size, config.max_request_size, config.buffer_memory),
             linger=config.linger_ms / 1000,
             delivery_timeout=config.delivery_timeout_ms / 1000,
             memory=Memory(config.buffer_memory),

@@ -339,9 +339,42 @@ def test_a_topic_that_is_gone_is_named(
     end = reader.latestOffset(reader.initialOffset(), ALL)
     kafka_broker.delete_topic(kafka_topic)
 
-    with pytest.raises(UnknownTopicOrPartition, match=kafka_topic):
+    with pytest.raises(UnknownTopicOrPartition, match=kafka_topic) as caught:
         reader.latestOffset(end, ALL)
     kafka_broker.create_topic(kafka_topic, 1)
+
+    assert "take it out of the options" in caught.value.__notes__[0]
+
+
+@pytest.mark.usefixtures("_quick_discovery")
+def test_a_broker_that_does_not_know_a_topic_for_a_moment_does_not_end_a_query(
+    options: dict[str, str], kafka_broker: BrokerThread
+) -> None:
+    trying = {"fetchOffset.numRetries": "2", "fetchOffset.retryIntervalMs": "10"}
+    reader = streaming({**options, **trying})
+    end = reader.latestOffset(reader.initialOffset(), ALL)
+
+    with kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=2):
+        assert reader.latestOffset(end, ALL) == end
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("startingOffsets", r"-1\. For a partition of no interest, -2 is its beginning$"),
+        ("endingOffsets", r"-1\. For a partition of no interest, -1 is its end$"),
+        ("startingOffsetsByTimestamp", "-1$"),
+        ("endingOffsetsByTimestamp", "-1$"),
+    ],
+)
+@pytest.mark.kafka_topic(partitions=2)
+def test_a_partition_that_is_not_named_is_told_with_what_may_be_said_of_it(
+    options: dict[str, str], kafka_topic: str, option: str, hint: str
+) -> None:
+    given = batch(options, **{option: f'{{"{kafka_topic}": {{"0": 0}}}}'})
+
+    with pytest.raises(ConfigError, match=hint):
+        given.partitions()
 
 
 # A batch.

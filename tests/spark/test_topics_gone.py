@@ -13,7 +13,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from kafka_aio.broker import BrokerThread
-from kafka_aio.errors import KafkaTimeoutError, NotLeaderOrFollower
+from kafka_aio.errors import KafkaTimeoutError, NotLeaderOrFollower, UnknownTopicOrPartition
+from spark_connector import ranges as module
 from spark_connector.errors import DataLossError
 from spark_connector.options import ReadOptions
 from spark_connector.reader import BatchReader
@@ -41,7 +42,6 @@ def options(kafka_broker: BrokerThread, names: tuple[str, str]) -> dict[str, str
         "subscribePattern": f"^{names[0].removesuffix('-kept')}",
         "startingOffsets": "earliest",
         "fetchOffset.numRetries": "0",
-        "kafkaConsumer.pollTimeoutMs": "500",
     }
 
 
@@ -113,10 +113,12 @@ def test_a_topic_that_goes_before_its_range_is_read_is_a_loss(
     parts = reader.partitions()
     kafka_broker.delete_topic(names[1])
 
+    began = time.monotonic()
     with pytest.raises(DataLossError, match=r"-gone-0 is to be read from offset 0 to 3") as caught:
         offsets_read(reader, parts)
 
     assert "failOnDataLoss" in str(caught.value)
+    assert time.monotonic() - began < 10  # pollTimeoutMs is two minutes
 
 
 def test_what_is_there_is_read_of_a_frame_whose_topic_went_where_loss_does_not_matter(
@@ -134,14 +136,15 @@ def test_what_is_there_is_read_of_a_frame_whose_topic_went_where_loss_does_not_m
         read = offsets_read(reader, parts)
 
     assert read == [0, 1, 2]
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 10  # as above
     assert f"{names[1]}-0" in caplog.text
 
 
 def test_a_topic_that_is_there_and_does_not_answer_is_no_loss(
     options: dict[str, str], kafka_broker: BrokerThread, names: tuple[str, str]
 ) -> None:
-    reader = BatchReader(ReadOptions.parse({**options, "failOnDataLoss": "false"}))
+    given = {**options, "failOnDataLoss": "false", "kafkaConsumer.pollTimeoutMs": "3000"}
+    reader = BatchReader(ReadOptions.parse(given))
     parts = reader.partitions()
 
     with (
@@ -149,3 +152,17 @@ def test_a_topic_that_is_there_and_does_not_answer_is_no_loss(
         pytest.raises(KafkaTimeoutError),
     ):
         offsets_read(reader, parts)
+
+
+def test_a_broker_that_does_not_know_a_topic_for_a_moment_is_no_loss(
+    options: dict[str, str], kafka_broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
+    reader = BatchReader(ReadOptions.parse({**options, "failOnDataLoss": "false"}))
+    parts = reader.partitions()
+
+    with (
+        kafka_broker.faults.delay("Fetch", 1.0, times=2),
+        kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=1),
+    ):
+        assert offsets_read(reader, parts) == [0, 1, 2, 0, 1, 2]

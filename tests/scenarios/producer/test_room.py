@@ -174,6 +174,15 @@ async def test_what_will_never_have_room_is_refused_at_once(
         assert now() == start
 
 
+@on_virtual_time
+async def test_a_batch_is_never_larger_than_the_memory_there_is() -> None:
+    async with delivering(batch_size=16_384, buffer_memory=1_000) as (_, producer):
+        start = now()
+        await submitted(producer, *[bytes(300)] * 10)
+
+        assert now() - start < 1
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_under_stress_no_byte_is_lost_and_nobody_forgotten(seed: int) -> None:
     async def main() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from spark_connector import bridge
-from spark_connector.bridge import LoopThread, More, chunked, pump
+from spark_connector.bridge import LoopThread, More, pump
 from spark_connector.calls import Calls
-from spark_connector.rdd import map_partitions
+from spark_connector.rdd import in_chunks, map_partitions
 from tests.unit.spark.threads import SECONDS, soon
 
 pytestmark = pytest.mark.usefixtures("own_loop")
@@ -139,11 +139,14 @@ def test_an_error_of_work_that_goes_on_is_raised(thread: LoopThread) -> None:
 
 
 def test_chunks_are_small_at_first() -> None:
-    assert [len(chunk) for chunk in chunked(range(40), 10)] == [1, 2, 4, 8, 10, 10, 5]
+    taken = list(in_chunks(range(40), 10))
+
+    assert [len(each.rows) for each in taken] == [1, 2, 4, 8, 10, 10, 5]
+    assert [each.may_wait for each in taken] == [True, True, True, True, False, False, False]
 
 
 def test_no_rows_are_no_chunks() -> None:
-    assert list(chunked([], 10)) == []
+    assert list(in_chunks([], 10)) == []
 
 
 def test_chunks_are_small_where_rows_are_slow_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +159,27 @@ def test_chunks_are_small_where_rows_are_slow_to_come(monkeypatch: pytest.Monkey
             now += 1.0 if row >= 31 else 0.0
             yield row
 
-    assert [len(chunk) for chunk in chunked(rows(), 16)] == [1, 2, 4, 8, 16, 16, 8, 4, 1]
+    taken = list(in_chunks(rows(), 16))
+
+    assert [len(each.rows) for each in taken] == [1, 2, 4, 8, 16, 16, 8, 4, 1]
+    assert [each.may_wait for each in taken[:4]] == [True] * 4
+    assert [each.may_wait for each in taken[4:]] == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_the_next_row_may_wait_where_rows_are_slow_also_if_each_goes_by_itself(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(bridge, "monotonic", lambda: now)
+
+    def rows() -> Iterator[int]:
+        nonlocal now
+        for row in range(6):
+            now += 1.0
+            yield row
+
+    assert all(each.may_wait for each in in_chunks(rows(), most))
 
 
 def test_a_row_leaves_while_the_next_are_slow_to_come() -> None:

@@ -223,7 +223,6 @@ def test_what_is_not_given_is_as_the_documentation_has_it() -> None:
     assert (parsed.max_trigger_delay, parsed.poll_timeout) == (900.0, 120.0)
     assert (parsed.fetch_retries, parsed.fetch_retry_interval) == (3, 1.0)
     assert parsed.timestamp_strategy == "error"
-    assert parsed.group_id_prefix == "spark-kafka-source"
     assert not parsed.read_committed
     assert parsed.unknown == ()
 
@@ -261,7 +260,6 @@ def test_what_is_given_is_read() -> None:
         0.01,
     )
     assert parsed.timestamp_strategy == "latest"
-    assert parsed.group_id_prefix == "p"
     assert parsed.read_committed
 
 
@@ -374,6 +372,29 @@ def test_the_rest_is_right_in_a_batch_and_in_a_stream(given: dict[str, str]) -> 
 
     parsed.check_batch()
     parsed.check_stream()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {
+                "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule"
+                ' required username="u" password="p";'
+            },
+            "kafka.sasl.jaas.config is given, but kafka.security.protocol is 'PLAINTEXT'.*"
+            "set kafka.security.protocol='SASL_SSL', or leave kafka.sasl.jaas.config out",
+        ),
+        ({"kafka.ssl.truststore.location": "/x.jks"}, "set kafka.ssl.truststore.location='/x.p12'"),
+    ],
+)
+def test_what_does_not_go_together_is_told_by_the_names_that_were_given(
+    given: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"(?s){said}") as caught:
+        ReadOptions.parse({**A, **given})
+
+    assert "_" not in str(caught.value).replace("SASL_SSL", "")
 
 
 def test_a_comma_too_many_between_servers_is_nothing_as_in_java() -> None:

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
 
 from kafka_aio import KafkaConfigWarning, Producer, ProducerRecord
 from kafka_aio.broker import BrokerThread
@@ -19,13 +22,17 @@ from kafka_aio.errors import (
     ConfigError,
     InvalidTopic,
     KafkaConnectionError,
+    StateError,
     UnknownTopicOrPartition,
 )
 from spark_connector import bridge, clients, rdd
 from spark_connector.bridge import loop_thread
 from spark_connector.errors import DataLossError, RowError
 from spark_connector.offsets import OffsetRange
-from spark_connector.rdd import foreach_partition, records_rdd
+from spark_connector.options import WriteOptions
+from spark_connector.rdd import foreach_partition, map_partitions, records_rdd
+from spark_connector.sending import WINDOW
+from spark_connector.writer import PartitionWrite
 
 SECONDS = 10.0
 pytestmark = pytest.mark.usefixtures("own_loop")
@@ -109,6 +116,43 @@ def test_an_empty_partition_connects_to_nothing() -> None:
     foreach_partition({"kafka.bootstrap.servers": "localhost:1"}, topic="t")(iter([]))
 
 
+def test_nothing_lingers_when_a_partition_ends(topic: str, options: dict[str, str]) -> None:
+    lingering = {**options, "kafka.linger.ms": "60000"}
+    write = PartitionWrite(WriteOptions.parse({**lingering, "topic": topic}), ("value",))
+    begun = time.monotonic()
+
+    foreach_partition(lingering, topic=topic, chunk_rows=2)(iter([b"v"] * 5))
+    written = write.run(iter([pa.record_batch({"value": [b"v"] * 5})]))
+
+    assert written.rows == 5
+    assert time.monotonic() - begun < SECONDS
+
+
+def test_rows_do_not_linger_where_no_others_can_come_before(
+    topic: str, options: dict[str, str]
+) -> None:
+    lingering = {**options, "kafka.linger.ms": "60000"}
+    rows = [b"v"] * 20 * WINDOW  # which are far from a batch
+    begun = time.monotonic()
+
+    foreach_partition(lingering, topic=topic, chunk_rows=10)(iter(rows))
+
+    assert time.monotonic() - begun < SECONDS
+
+
+def test_a_sink_in_a_function_on_the_loop_is_refused_rather_than_waiting_for_itself(
+    topic: str, options: dict[str, str]
+) -> None:
+    sink = foreach_partition(options, topic=topic)
+
+    async def nested(row: bytes) -> bytes:
+        sink([row])
+        return row
+
+    with pytest.raises(StateError, match="cannot wait for itself"):
+        list(map_partitions(nested)(iter([b"v"])))
+
+
 def test_the_next_partition_has_the_same_client(
     topic: str, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +210,7 @@ def test_rows_are_taken_only_as_they_can_be_sent(
         hold.release()
     thread.join(SECONDS)
 
-    assert stalled <= 10 * (rdd.WINDOW + 1)
+    assert stalled <= 10 * (WINDOW + 1)
     assert taken == len(broker.records(topic)) == 1000
 
 
@@ -217,9 +261,25 @@ def test_an_error_of_the_broker_has_the_place_of_the_first_row_that_it_refused(
 
     with (
         broker.faults.fail("Produce", InvalidTopic, topic=topic),
-        pytest.raises(RowError, match=rf"^row 0, topic {topic}: the first of 30 .*INVALID_TOPIC"),
+        pytest.raises(
+            RowError, match=rf"^row 0, topic {topic}: .*INVALID_TOPIC.*; 29 more rows were"
+        ),
     ):
         foreach_partition(options, topic=topic)(iter(rows))
+
+
+def test_an_error_of_the_broker_has_the_place_of_the_row_that_it_blames(
+    broker: BrokerThread, topic: str, options: dict[str, str]
+) -> None:
+    compacted = f"{topic}-compacted"
+    broker.create_topic(compacted, configs={"cleanup.policy": "compact"})
+    rows = [(None if number in (17, 20) else b"k", b"v") for number in range(30)]
+
+    with pytest.raises(RowError, match=rf"^row 17, topic {compacted}: .*without key") as caught:
+        foreach_partition(options, topic=compacted)(iter(rows))
+
+    assert "29 more rows were not delivered" in str(caught.value)
+    assert "for the sake of others" not in str(caught.value)
 
 
 def test_an_error_of_the_connection_has_the_place_of_the_rows() -> None:

@@ -415,8 +415,7 @@ def test_an_error_of_some_deliveries_is_that_of_the_first() -> None:
     error = SendManyError("2 of 10 were not delivered", accepted=10, failed=why)
 
     assert _error(error) == (
-        "Spark partition 3, row 104, topic t: the first of 2 rows that were not delivered:"
-        " t-0: no answer, 4"
+        "Spark partition 3, row 104, topic t: t-0: no answer, 4; 1 more rows were not delivered"
     )
 
 
