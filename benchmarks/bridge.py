@@ -133,7 +133,7 @@ def rows(ours: Figures, theirs: Figures, count: int) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bridge", description=__doc__)
     parser.add_argument("-b", "--bootstrap", help="a cluster that runs, instead of one of its own")
-    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--rounds", type=int, default=61)
     parser.add_argument("--batches", type=int, default=60)
     options = parser.parse_args()
     with cluster(options.bootstrap) as (bootstrap, kafka):

@@ -14,7 +14,7 @@ from spark_connector import clients
 from spark_connector.bridge import LoopThread, pump
 
 if TYPE_CHECKING:
-    from kafka_aio import Deliveries, Producer
+    from kafka_aio import Producer
     from spark_connector.rows import Chunk, Rows
 
 WINDOW: Final = 4
@@ -56,8 +56,8 @@ class _Sending:
         self._rows = rows
         self._options = options
         self._turn = asyncio.Lock()  # whoever asked first has it first
-        self._window: deque[Deliveries] = deque(maxlen=WINDOW)
-        """Of the last chunks; no others may be under way."""
+        self._window: deque[asyncio.Timeout] = deque(maxlen=WINDOW)
+        """How long the last chunks may wait to be acknowledged; no others are under way."""
         self._producer: Producer | None = None
 
     async def send(self, chunk: Chunk | None) -> int:
@@ -75,30 +75,29 @@ class _Sending:
                     producer = await borrowed.enter_async_context(clients.producer(self._options))
                     deliveries = await producer.submit_many(self._rows.topic, chunk.batch)
                 self._producer = producer
-                self._window.append(deliveries)
-                await self._make_room()
-                await deliveries
+                try:
+                    async with asyncio.timeout(None) as limit:
+                        self._window.append(limit)
+                        self._limit_oldest()
+                        await deliveries
+                except TimeoutError:
+                    await self._flush()
+                    await deliveries
             except (KafkaError, TypeError, ValueError) as error:
                 raise self._rows.error(chunk, error) from error
         count: int = chunk.batch.num_rows
         return count
 
-    async def _make_room(self) -> None:
+    def _limit_oldest(self) -> None:
         """Where the window is full, no more rows come before the oldest chunk is acknowledged.
 
         So its own are not to linger for others, however long linger.ms is.
         """
-        if len(self._window) < WINDOW:
-            return
-        oldest = self._window[0]
-        with suppress(KafkaError):  # who waits for that chunk is told
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    await oldest
-            except TimeoutError:
-                await self._flush()
+        if len(self._window) == WINDOW:
+            with suppress(RuntimeError):  # it is acknowledged already
+                self._window[0].reschedule(asyncio.get_running_loop().time() + PATIENCE)
 
     async def _flush(self) -> None:
-        if self._producer is not None and not all(each.done() for each in self._window):
-            with suppress(KafkaError):  # as above
+        if self._producer is not None:
+            with suppress(KafkaError):  # who waits for a chunk is told, with its place
                 await self._producer.flush()

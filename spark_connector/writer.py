@@ -63,7 +63,8 @@ class PartitionWrite:
     def _chunks(self, batches: Iterator[RecordBatch]) -> Iterator[Chunk]:
         first_row = 0
         for batch in batches:
-            yield Chunk(first_row, batch.select(self.columns))
+            has_others = len(self.columns) < batch.num_columns
+            yield Chunk(first_row, batch.select(self.columns) if has_others else batch)
             first_row += batch.num_rows
 
 
