@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,3 +164,10 @@ def errors() -> tuple[type[Exception], ...]:
     from pyspark.errors import PySparkException
 
     return PySparkException, Py4JJavaError
+
+
+def failure(act: Callable[[], Any]) -> str:
+    """What Spark says of the task."""
+    with pytest.raises(Exception, match="Traceback") as caught:
+        act()
+    return str(caught.value)

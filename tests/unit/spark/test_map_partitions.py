@@ -1,4 +1,4 @@
-"""What Spark calls in a worker, without Spark: `tests/spark/test_rdd.py` has it with Spark."""
+"""What Spark calls in a worker, without Spark: `tests/spark/test_mapping.py` has it with Spark."""
 
 from __future__ import annotations
 
