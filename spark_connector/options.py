@@ -330,7 +330,8 @@ def _with_kafkas_names(kind: type[ClientConfig], text: str, given: Mapping[str, 
     if "sasl.jaas.config" in given:  # Kafka has no option for these
         names |= dict.fromkeys(("sasl_username", "sasl_password"), "sasl.jaas.config")
     every = "|".join(sorted(names, reverse=True))  # of two that begin alike, the longer one first
-    return re.sub(rf"\b({every})\b", lambda found: f"kafka.{names[found[1]]}", text)
+    by_itself = rf"(?<![^\s(])({every})(?![\w/-]|\.\w)"  # and not as a part of a value
+    return re.sub(by_itself, lambda found: f"kafka.{names[found[1]]}", text)
 
 
 def _names(kind: type[ClientConfig]) -> frozenset[str]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from kafka_aio import Consumer, FetchedBatch, TopicPartition
 from kafka_aio.errors import (
@@ -135,17 +135,24 @@ async def _first(
         KafkaError: It cannot be read.
     """
     first = asyncio.ensure_future(anext(found, None))
-    before = None
+    watch = asyncio.ensure_future(_until_gone(wanted, options))
     try:
-        while not (await asyncio.wait([first], timeout=LOOK_SECONDS))[0]:
-            why = await _why_gone(wanted, options)
-            if why is not None and before is not None:
-                raise why
-            before = why
-        return await first
+        await asyncio.wait([first, watch], return_when=asyncio.FIRST_COMPLETED)
+        return await (first if first.done() else watch)
     finally:
         first.cancel()
-        await asyncio.wait([first])
+        watch.cancel()
+        await asyncio.wait([first, watch])
+
+
+async def _until_gone(wanted: OffsetRange, options: ReadOptions) -> NoReturn:
+    before = None
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        why = await _why_gone(wanted, options)
+        if why is not None and before is not None:
+            raise why
+        before = why
 
 
 async def _why_gone(wanted: OffsetRange, options: ReadOptions) -> UnknownTopicOrPartition | None:

@@ -226,12 +226,13 @@ class Taken(NamedTuple):
 
 def in_chunks(rows: Iterable[Any], most: int) -> Iterator[Taken]:
     """Rows in chunks: few at first, and as many as come in a while, for results to leave."""
-    left, size = iter(rows), 1
+    left, size, is_first = iter(rows), 1, True
     begun = clock()
     while chunk := list(islice(left, size)):
         is_slow = clock() - begun > SLOW
-        yield Taken(chunk, is_slow or size < most)
+        yield Taken(chunk, is_first or is_slow or size < most)
         size = max(size // 2, 1) if is_slow else min(2 * size, most)
+        is_first = False
         begun = clock()
 
 

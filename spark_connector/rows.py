@@ -184,13 +184,14 @@ def _taken(left: Iterator[Any], most_rows: int, clock: Callable[[], float]) -> l
     size, fitting = 0, 1
     until = clock() + CHUNK_SECONDS
     while size < CHUNK_BYTES and len(taken) < most_rows:
-        part = list(islice(left, min(fitting, SLICE_ROWS, most_rows - len(taken))))
-        if not part:
+        before = len(taken)
+        for row in islice(left, min(fitting, SLICE_ROWS, most_rows - before)):
+            taken.append(row)
+            if clock() >= until:  # looked at for each: it may be long before the next one comes
+                return taken
+        if len(taken) == before:
             break
-        taken += part
-        size += _size(part)
-        if clock() >= until:
-            break
+        size += _size(taken[before:])
         fitting = 1 + min(len(taken), (CHUNK_BYTES - size) * len(taken) // max(size, 1))
     return taken
 
@@ -227,7 +228,8 @@ def _place(error: Exception) -> tuple[int | None, str]:
         first, count = min(blamed or failed), len(failed)
         said = _said(failed[first])
         if blamed and count > 1:
-            return first, f"{said}; {count - 1} more rows were not delivered"
+            more = "1 more row was" if count == 2 else f"{count - 1} more rows were"
+            return first, f"{said}; {more} not delivered"
         others = "" if count == 1 else f"the first of {count} rows that were not delivered: "
         return first, others + said
     is_of_row = isinstance(error, SendManyError) and error.__cause__ is not None

@@ -38,8 +38,8 @@ def send_all(
         How many rows that are.
 
     Raises:
-        RowError: Some were not: it has the place of the first. Or none of a chunk was, as the
-            cluster cannot be reached or does not let us in: it has the place of all.
+        RowError: Some of a chunk were not: it has the place of the first of them. Or none was, as
+            the cluster cannot be reached or does not let us in: it has the place of all.
     """
     send = _Sending(rows, options).send
     return sum(pump(thread, chain(chunks, [None]), send, window=WINDOW))
@@ -67,7 +67,7 @@ class _Sending:
         """
         if chunk is None:
             async with self._turn:
-                await self._flush()
+                await self._hurry()
             return 0
         async with AsyncExitStack() as borrowed:
             try:
@@ -81,7 +81,7 @@ class _Sending:
                         self._limit_oldest()
                         await deliveries
                 except TimeoutError:
-                    await self._flush()
+                    await self._hurry()
                     await deliveries
             except (KafkaError, TypeError, ValueError) as error:
                 raise self._rows.error(chunk, error) from error
@@ -97,7 +97,8 @@ class _Sending:
             with suppress(RuntimeError):  # it is acknowledged already
                 self._window[0].reschedule(asyncio.get_running_loop().time() + PATIENCE)
 
-    async def _flush(self) -> None:
+    async def _hurry(self) -> None:
+        """Have all that was accepted sent now. Who waits for a chunk is told what becomes of it."""
         if self._producer is not None:
-            with suppress(KafkaError):  # who waits for a chunk is told, with its place
-                await self._producer.flush()
+            with suppress(KafkaError):
+                await self._producer.flush(timeout=0)

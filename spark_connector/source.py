@@ -156,9 +156,10 @@ def register(spark: SparkSession) -> None:
     if hasattr(spark, "_jsparkSession"):  # with Spark Connect, the JVM is elsewhere
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-        with suppress(Py4JError, TypeError):  # another Spark may have these otherwise
-            _activate(spark)
-            _fill_environment(spark)
+        for mend in (_activate, _fill_environment):
+            # Another Spark may have these otherwise.
+            with suppress(Py4JError, TypeError, AttributeError):
+                mend(spark)
 
 
 def _activate(spark: Any) -> None:

@@ -134,7 +134,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     async def _end(self, start: Offsets, limit: ReadLimit) -> Offsets:
         if self._admission.fixed is None:
-            self._latest = await self._ends()
+            self._latest = await self._ends(start)
         added = await self._beginnings(start, self._latest)
         self._judge(changes(start, self._latest, earliest=added))
         end = self._admission.end(
@@ -152,24 +152,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begins_at_end = initial is not None and initial.has_latest and start == initial.offsets
         return start if is_first and begins_at_end else end
 
-    async def _ends(self) -> Offsets:
+    async def _ends(self, start: Offsets) -> Offsets:
         """Where the logs end, of all partitions that there are."""
-        await self._look()
+        if time.monotonic() - self._found_at >= DISCOVERY_SECONDS:
+            await self._discover(start)
         try:
             return await self._topics.latest(self._found.partitions)
         except UnknownTopicOrPartition:  # deleted since they were found
-            await self._discover()
+            await self._discover(start)
             return await self._topics.latest(self._found.partitions)
 
-    async def _look(self) -> None:
-        """See which partitions there are, if that was not done just now."""
-        if time.monotonic() - self._found_at >= DISCOVERY_SECONDS:
-            await self._discover()
-
-    async def _discover(self) -> None:
+    async def _discover(self, read: Collection[TopicPartition] = ()) -> None:
+        """See which partitions there are; those of `read` there were."""
         known = self._found.topic_ids
+        expected = known.keys() | {each.topic for each in read}
         try:
-            self._found = await self._topics.find(are_known=bool(known))
+            self._found = await self._topics.find(known=expected)
         except UnknownTopicOrPartition as error:
             error.add_note("to go on without a topic that was deleted, take it out of the options")
             raise
@@ -200,9 +198,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     async def _gone(self, end: Offsets) -> list[TopicPartition]:
         """Partitions of a batch that was planned, and may have been by an earlier run."""
-        await self._look()
         if not end.keys() <= set(self._found.partitions):
-            await self._discover()
+            await self._discover(end)
         return sorted(end.keys() - set(self._found.partitions))
 
     def _judge(self, found: Changes) -> None:

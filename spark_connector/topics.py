@@ -70,18 +70,24 @@ class Topics:
     def __repr__(self) -> str:
         return f"<Topics {self._options.topics}>"
 
-    async def find(self, *, are_known: bool = False) -> Found:
+    async def find(self, *, known: Collection[str] = ()) -> Found:
         """The partitions of the topics.
 
         Args:
-            are_known: Whether they were found before: then it takes as many answers to say that
-                one is not there as fetchOffset.numRetries allows.
+            known: Topics that there were before: that one is not there any more is believed when
+                as many answers have said so as fetchOffset.numRetries allows.
 
         Raises:
             UnknownTopicOrPartition: A topic that was named does not exist, or has fewer partitions.
             KafkaError: That cannot be found out.
         """
-        return await self._again(self._find, are_known=are_known)
+        tries = self._options.fetch_retries
+        while True:
+            found = await self._again(self._find, are_known=bool(known))
+            if tries <= 0 or found.topic_ids.keys() >= set(known):
+                return found
+            tries -= 1
+            await asyncio.sleep(self._options.fetch_retry_interval)
 
     async def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
         """Where their logs begin."""

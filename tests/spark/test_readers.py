@@ -347,12 +347,17 @@ def test_a_topic_that_is_gone_is_named(
 
 
 @pytest.mark.usefixtures("_quick_discovery")
+@pytest.mark.parametrize("is_restart", [False, True])
+@pytest.mark.parametrize("by", ["subscribe", "subscribePattern"])
 def test_a_broker_that_does_not_know_a_topic_for_a_moment_does_not_end_a_query(
-    options: dict[str, str], kafka_broker: BrokerThread
+    options: dict[str, str], kafka_broker: BrokerThread, by: str, is_restart: bool
 ) -> None:
+    options[by] = options.pop("subscribe")
     trying = {"fetchOffset.numRetries": "2", "fetchOffset.retryIntervalMs": "10"}
     reader = streaming({**options, **trying})
     end = reader.latestOffset(reader.initialOffset(), ALL)
+    if is_restart:
+        reader = streaming({**options, **trying})
 
     with kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=2):
         assert reader.latestOffset(end, ALL) == end

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import uuid
+from contextlib import aclosing
 
 import pytest
 
@@ -13,9 +15,16 @@ pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from kafka_aio.broker import BrokerThread
-from kafka_aio.errors import KafkaTimeoutError, NotLeaderOrFollower, UnknownTopicOrPartition
+from kafka_aio.errors import (
+    KafkaTimeoutError,
+    NotLeaderOrFollower,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
 from spark_connector import ranges as module
+from spark_connector.bridge import loop_thread
 from spark_connector.errors import DataLossError
+from spark_connector.offsets import OffsetRange
 from spark_connector.options import ReadOptions
 from spark_connector.reader import BatchReader
 from spark_connector.stream import OffsetJson, StreamReader
@@ -166,3 +175,55 @@ def test_a_broker_that_does_not_know_a_topic_for_a_moment_is_no_loss(
         kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=1),
     ):
         assert offsets_read(reader, parts) == [0, 1, 2, 0, 1, 2]
+
+
+def test_a_cluster_that_does_not_say_whether_there_is_a_topic_is_no_loss(
+    options: dict[str, str], kafka_broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.1)
+    reader = BatchReader(ReadOptions.parse({**options, "failOnDataLoss": "false"}))
+    parts = reader.partitions()
+
+    with (
+        kafka_broker.faults.delay("Fetch", 1.0, times=2),
+        kafka_broker.faults.fail("DescribeTopicPartitions", TopicAuthorizationFailed),
+    ):
+        assert offsets_read(reader, parts) == [0, 1, 2, 0, 1, 2]
+
+
+def test_rows_do_not_wait_for_what_the_cluster_says_of_their_topic(
+    options: dict[str, str], kafka_broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.1)
+    reader = BatchReader(ReadOptions.parse(options))
+    parts = reader.partitions()
+
+    began = time.monotonic()
+    with (
+        kafka_broker.faults.delay("Fetch", 0.5, times=2),
+        kafka_broker.faults.hold("DescribeTopicPartitions"),
+    ):
+        assert offsets_read(reader, parts) == [0, 1, 2, 0, 1, 2]
+
+    assert time.monotonic() - began < 10
+
+
+def test_who_stops_reading_before_anything_has_come_leaves_nothing(
+    options: dict[str, str], kafka_broker: BrokerThread, names: tuple[str, str]
+) -> None:
+    async def read() -> None:
+        wanted = OffsetRange(names[0], 0, 0, 3)
+        async with aclosing(module.batches(wanted, ReadOptions.parse(options))) as found:
+            await anext(found)
+
+    async def others() -> list[str]:
+        await asyncio.sleep(0.1)
+        return [repr(each) for each in asyncio.all_tasks()]
+
+    with kafka_broker.faults.hold("Fetch") as hold:
+        reading = loop_thread().submit(read())
+        kafka_broker.wait_hits(hold)
+        reading.cancel()
+        left = loop_thread().run(others())
+
+    assert not [each for each in left if "ranges.py" in each or "anext" in each], left

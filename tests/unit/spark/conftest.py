@@ -1,4 +1,4 @@
-"""Loop threads that end with their test."""
+"""Loop threads that end with their test; a broker, a topic and options for it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_aio.broker import BrokerThread
 from spark_connector import bridge
 from spark_connector.bridge import LoopThread
 from tests.unit.spark.threads import NEEDS_UVLOOP
@@ -30,3 +31,21 @@ def own_loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for thread in bridge._threads.values():
         thread.stop()
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerThread]:
+    with BrokerThread(seed=1, options={"auto.create.topics.enable": False}) as running:
+        yield running
+
+
+@pytest.fixture
+def topic(broker: BrokerThread, request: pytest.FixtureRequest) -> str:
+    name = f"t-{abs(hash(request.node.name))}"
+    broker.create_topic(name, partitions=2)
+    return name
+
+
+@pytest.fixture
+def options(broker: BrokerThread) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.linger.ms": "0"}

@@ -166,6 +166,10 @@ def test_chunks_are_small_where_rows_are_slow_to_come(monkeypatch: pytest.Monkey
     assert [each.may_wait for each in taken[4:]] == [False, True, True, True, True]
 
 
+def test_the_row_after_the_first_may_wait_also_if_each_goes_by_itself() -> None:
+    assert [each.may_wait for each in in_chunks(range(4), 1)] == [True, False, False, False]
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_the_next_row_may_wait_where_rows_are_slow_also_if_each_goes_by_itself(
     most: int, monkeypatch: pytest.MonkeyPatch

@@ -385,7 +385,10 @@ def test_the_rest_is_right_in_a_batch_and_in_a_stream(given: dict[str, str]) -> 
             "kafka.sasl.jaas.config is given, but kafka.security.protocol is 'PLAINTEXT'.*"
             "set kafka.security.protocol='SASL_SSL', or leave kafka.sasl.jaas.config out",
         ),
-        ({"kafka.ssl.truststore.location": "/x.jks"}, "set kafka.ssl.truststore.location='/x.p12'"),
+        (
+            {"kafka.ssl.truststore.location": "/client-id.jks"},
+            "set kafka.ssl.truststore.location='/client-id.p12'",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_told_by_the_names_that_were_given(
@@ -395,6 +398,11 @@ def test_what_does_not_go_together_is_told_by_the_names_that_were_given(
         ReadOptions.parse({**A, **given})
 
     assert "_" not in str(caught.value).replace("SASL_SSL", "")
+
+
+def test_a_file_that_is_called_as_an_option_keeps_its_name() -> None:
+    with pytest.raises(ConfigError, match=r"-srckeystore /etc/client_id\.jks"):
+        ReadOptions.parse({**A, "kafka.ssl.truststore.location": "/etc/client_id.jks"})
 
 
 def test_a_comma_too_many_between_servers_is_nothing_as_in_java() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
-import pyarrow as pa
 
 from kafka_aio import KafkaConfigWarning, Producer, ProducerRecord
 from kafka_aio.broker import BrokerThread
@@ -29,33 +27,12 @@ from spark_connector import bridge, clients, rdd
 from spark_connector.bridge import loop_thread
 from spark_connector.errors import DataLossError, RowError
 from spark_connector.offsets import OffsetRange
-from spark_connector.options import WriteOptions
 from spark_connector.rdd import foreach_partition, map_partitions, records_rdd
-from spark_connector.sending import WINDOW
-from spark_connector.writer import PartitionWrite
 
 SECONDS = 10.0
 pytestmark = pytest.mark.usefixtures("own_loop")
 
 HERE = {"kafka.bootstrap.servers": "localhost:9092"}
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[BrokerThread]:
-    with BrokerThread(seed=1, options={"auto.create.topics.enable": False}) as running:
-        yield running
-
-
-@pytest.fixture
-def topic(broker: BrokerThread, request: pytest.FixtureRequest) -> str:
-    name = f"t-{abs(hash(request.node.name))}"
-    broker.create_topic(name, partitions=2)
-    return name
-
-
-@pytest.fixture
-def options(broker: BrokerThread) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.linger.ms": "0"}
 
 
 class Boom(Exception):
@@ -116,30 +93,6 @@ def test_an_empty_partition_connects_to_nothing() -> None:
     foreach_partition({"kafka.bootstrap.servers": "localhost:1"}, topic="t")(iter([]))
 
 
-def test_nothing_lingers_when_a_partition_ends(topic: str, options: dict[str, str]) -> None:
-    lingering = {**options, "kafka.linger.ms": "60000"}
-    write = PartitionWrite(WriteOptions.parse({**lingering, "topic": topic}), ("value",))
-    begun = time.monotonic()
-
-    foreach_partition(lingering, topic=topic, chunk_rows=2)(iter([b"v"] * 5))
-    written = write.run(iter([pa.record_batch({"value": [b"v"] * 5})]))
-
-    assert written.rows == 5
-    assert time.monotonic() - begun < SECONDS
-
-
-def test_rows_do_not_linger_where_no_others_can_come_before(
-    topic: str, options: dict[str, str]
-) -> None:
-    lingering = {**options, "kafka.linger.ms": "60000"}
-    rows = [b"v"] * 20 * WINDOW  # which are far from a batch
-    begun = time.monotonic()
-
-    foreach_partition(lingering, topic=topic, chunk_rows=10)(iter(rows))
-
-    assert time.monotonic() - begun < SECONDS
-
-
 def test_a_sink_in_a_function_on_the_loop_is_refused_rather_than_waiting_for_itself(
     topic: str, options: dict[str, str]
 ) -> None:
@@ -188,30 +141,6 @@ def _producers(monkeypatch: pytest.MonkeyPatch) -> list[Producer]:
 
     monkeypatch.setattr(Producer, "start", noted)
     return made
-
-
-def test_rows_are_taken_only_as_they_can_be_sent(
-    broker: BrokerThread, topic: str, options: dict[str, str]
-) -> None:
-    taken = 0
-
-    def rows() -> Iterator[bytes]:
-        nonlocal taken
-        for _ in range(1000):
-            taken += 1
-            yield b"v"
-
-    sink = foreach_partition(options, topic=topic, chunk_rows=10)
-    with broker.faults.hold("Produce") as hold:
-        thread = threading.Thread(target=sink, args=(rows(),))
-        thread.start()
-        time.sleep(0.3)
-        stalled = taken
-        hold.release()
-    thread.join(SECONDS)
-
-    assert stalled <= 10 * (WINDOW + 1)
-    assert taken == len(broker.records(topic)) == 1000
 
 
 def test_a_row_that_cannot_be_sent_is_an_error_with_its_place(

@@ -359,6 +359,22 @@ def test_rows_that_are_slow_to_come_do_not_wait_for_a_full_chunk() -> None:
     assert max(sizes) < 10
 
 
+def test_rows_do_not_wait_for_slow_ones_that_come_after_many_quick_ones() -> None:
+    now = 0.0
+
+    def rows() -> Iterator[bytes]:
+        nonlocal now
+        for number in range(200):
+            now += 10.0 if number > 63 else 0.0
+            yield b"v"
+
+    sizes = [chunk.batch.num_rows for chunk in TO_T.chunks(rows(), 10_000, clock=lambda: now)]
+
+    assert sum(sizes) == 200
+    assert sizes[0] == 65
+    assert set(sizes[1:]) == {1}
+
+
 def test_a_chunk_has_a_row_however_long_that_takes() -> None:
     times = iter(range(0, 1000, 10))
 
@@ -415,7 +431,7 @@ def test_an_error_of_some_deliveries_is_that_of_the_first() -> None:
     error = SendManyError("2 of 10 were not delivered", accepted=10, failed=why)
 
     assert _error(error) == (
-        "Spark partition 3, row 104, topic t: t-0: no answer, 4; 1 more rows were not delivered"
+        "Spark partition 3, row 104, topic t: t-0: no answer, 4; 1 more row was not delivered"
     )
 
 

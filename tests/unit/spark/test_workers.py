@@ -45,7 +45,7 @@ ACT
 once = gc.get_freeze_count()
 later = [[] for _ in range(1000)]
 settle()
-print(once, gc.get_freeze_count() == once, Garbage.collected)
+print(once, gc.get_freeze_count() <= once, Garbage.collected)  # some end meanwhile
 """
 ACTS = {
     "a write is planned": "source.writer(schema, False)",
