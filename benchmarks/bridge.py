@@ -26,7 +26,7 @@ import uvloop
 from benchmarks import ratio
 from benchmarks.cases import cluster
 from benchmarks.ratio import Row
-from kafka_aio import Admin, NewTopic, Producer
+from kafka_aio import Admin, Deliveries, NewTopic, Producer
 from spark_connector.options import WriteOptions
 from spark_connector.sending import WINDOW
 from spark_connector.writer import PartitionWrite
@@ -74,13 +74,14 @@ def plain(
     runner: asyncio.Runner, producer: Producer, every: list[pa.RecordBatch]
 ) -> Callable[[], None]:
     async def send_all() -> None:
-        under_way: deque[asyncio.Task[object]] = deque()
+        under_way: deque[Deliveries] = deque()
         for batch in every:
             if len(under_way) == WINDOW:
                 await under_way.popleft()
-            under_way.append(asyncio.create_task(producer.send_many(TOPIC, batch)))
-        for task in under_way:
-            await task
+            under_way.append(await producer.submit_many(TOPIC, batch))
+        await producer.flush()
+        for deliveries in under_way:
+            await deliveries
 
     return lambda: runner.run(send_all())
 
@@ -133,7 +134,7 @@ def rows(ours: Figures, theirs: Figures, count: int) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bridge", description=__doc__)
     parser.add_argument("-b", "--bootstrap", help="a cluster that runs, instead of one of its own")
-    parser.add_argument("--rounds", type=int, default=61)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--batches", type=int, default=60)
     options = parser.parse_args()
     with cluster(options.bootstrap) as (bootstrap, kafka):

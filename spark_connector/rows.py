@@ -54,7 +54,7 @@ class Chunk(NamedTuple):
     """Rows that are sent together, and where they stand in their Spark partition."""
 
     first_row: int
-    batch: pa.RecordBatch
+    batch: pa.RecordBatch | pa.Table
 
 
 @dataclass(frozen=True, kw_only=True)

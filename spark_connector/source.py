@@ -166,9 +166,12 @@ def _activate(spark: Any) -> None:
     """Let this thread write: Spark looks for a Python sink in the session that is active there.
 
     In the main thread that is the one that was made or used last; in any other there is none, and
-    Spark says DATA_SOURCE_NOT_FOUND. `createDataFrame` activates its session in the same way.
+    Spark says DATA_SOURCE_NOT_FOUND. `createDataFrame` activates its session in the same way. One
+    that is active is left so: its configuration is what much of Spark goes by in this thread.
     """
-    spark._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
+    sessions = spark._get_j_spark_session_class(spark._jvm)
+    if not sessions.getActiveSession().isDefined():
+        sessions.setActiveSession(spark._jsparkSession)
 
 
 def _fill_environment(spark: Any) -> None:

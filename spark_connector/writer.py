@@ -7,9 +7,9 @@ will have their place: until then a record is to be seen as soon as it is acknow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
@@ -18,14 +18,18 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from spark_connector.bridge import loop_thread
+from spark_connector.bridge import clock, loop_thread
 from spark_connector.options import WriteOptions
-from spark_connector.rows import Chunk, Rows
+from spark_connector.rows import CHUNK_SECONDS, Chunk, Rows
 from spark_connector.sending import send_all
 from spark_connector.workers import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+
+
+CHUNK_BYTES: Final = 2 << 20
+"""About so many bytes are sent together."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,46 @@ class PartitionWrite:
             use_timestamp=self.options.use_timestamp_column,
             where=f"Spark partition {number}, ",
         )
-        sent = send_all(loop_thread(), self._chunks(batches), rows, self.options.producer_options())
+        given = chunks(batches, self.columns, clock=clock)
+        sent = send_all(loop_thread(), given, rows, self.options.producer_options())
         settle()
         return Written(number, sent)
 
-    def _chunks(self, batches: Iterator[RecordBatch]) -> Iterator[Chunk]:
-        first_row = 0
-        for batch in batches:
-            has_others = len(self.columns) < batch.num_columns
-            yield Chunk(first_row, batch.select(self.columns) if has_others else batch)
-            first_row += batch.num_rows
+
+def chunks(
+    batches: Iterable[RecordBatch], columns: Sequence[str], *, clock: Callable[[], float]
+) -> Iterator[Chunk]:
+    """What Spark gives, in chunks of about `CHUNK_BYTES`, or of what comes in `CHUNK_SECONDS`.
+
+    Spark's own batches have 10,000 rows at most. The first goes by itself: so sending begins.
+
+    Args:
+        batches: As Spark gives them.
+        columns: Those that are written.
+        clock: Tells the time, in seconds.
+    """
+    first_row = 0
+    taken: list[RecordBatch] = []
+    size, most, until = 0, 0, clock()
+    for batch in batches:
+        taken.append(batch)
+        size += batch.nbytes
+        if size >= most or clock() >= until:
+            chunk = _chunk(first_row, taken, columns)
+            yield chunk
+            first_row += chunk.batch.num_rows
+            taken = []
+            size, most, until = 0, CHUNK_BYTES, clock() + CHUNK_SECONDS
+    if taken:
+        yield _chunk(first_row, taken, columns)
+
+
+def _chunk(first_row: int, batches: list[RecordBatch], columns: Sequence[str]) -> Chunk:
+    import pyarrow as pa
+
+    whole = batches[0] if len(batches) == 1 else pa.Table.from_batches(batches)
+    has_others = len(columns) < whole.num_columns
+    return Chunk(first_row, whole.select(columns) if has_others else whole)
 
 
 class BatchWriter(DataSourceArrowWriter):

@@ -37,6 +37,15 @@ def test_a_stream_of_a_registered_source_adds_nothing_to_what_streams_share(
     assert after.keys() == before.keys()
 
 
+def test_the_session_that_is_active_stays_so(spark: SparkSession) -> None:
+    sessions: Any = spark._get_j_spark_session_class(spark._jvm)
+    sessions.setActiveSession(spark._jsparkSession)
+
+    register(spark.newSession())
+
+    assert sessions.getActiveSession().get().equals(spark._jsparkSession)
+
+
 def test_a_thread_of_the_users_writes_after_register(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
