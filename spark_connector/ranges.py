@@ -9,7 +9,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from kafka_aio import Consumer, FetchedBatch, TopicPartition
+from kafka_aio import Admin, Consumer, FetchedBatch, TopicPartition
 from kafka_aio.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -31,7 +31,8 @@ log = logging.getLogger("spark_connector")
 AHEAD: Final = 4
 """Arrow batches that are ready before Spark asks for them."""
 LOOK_SECONDS: Final = 2.0
-"""After so long without a record, and then again, it is asked whether there is the partition."""
+"""After so long without a record, and then again, it is asked whether there is the partition; and
+so long it is waited for what the cluster says."""
 
 
 def read_range(wanted: OffsetRange | None, options: ReadOptions) -> Iterator[RecordBatch]:
@@ -63,7 +64,7 @@ def _without_empty_headers(rows: RecordBatch) -> RecordBatch:
     return rows.set_column(rows.schema.get_field_index("headers"), "headers", nulled)
 
 
-async def check(ranges: Collection[OffsetRange], options: ReadOptions) -> None:
+async def check(ranges: Collection[OffsetRange], admin: Admin) -> None:
     """Whether there are the partitions of ranges; a range without offsets may be of none.
 
     Raises:
@@ -71,10 +72,7 @@ async def check(ranges: Collection[OffsetRange], options: ReadOptions) -> None:
         KafkaError: That cannot be found out.
     """
     wanted = [each for each in ranges if each]
-    if not wanted:
-        return
-    async with clients.admin(options.admin_options()) as admin:
-        found = await admin.describe_topics({each.topic for each in wanted})
+    found = await admin.describe_topics({each.topic for each in wanted})
     for each in wanted:
         topic = found[each.topic]
         if isinstance(topic, UnknownTopicOrPartition):
@@ -95,20 +93,21 @@ async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[F
         KafkaError: It cannot be read.
     """
     partition, at, end = wanted.topic_partition, wanted.start, wanted.end
+    is_cut = False
     async with clients.consumer(options.consumer_options()) as consumer:
         while at < end:
             try:
+                if is_cut:
+                    at, end = await _left(consumer, partition, at, end)
                 async with aclosing(consumer.read_range(partition, at, end)) as found:
-                    batch = await _first(found, wanted, options)
-                    while batch is not None:
+                    while (batch := await _next(found, wanted, options)) is not None:
                         at = batch.next_offset
                         yield batch
-                        batch = await anext(found, None)
                 return
             except OffsetOutOfRange as error:
                 if options.fail_on_data_loss:
                     raise _lost(partition, at, end, error) from error
-                at, end = await _left(consumer, partition, at, end)
+                is_cut = True
             except (KafkaTimeoutError, UnknownTopicOrPartition) as error:
                 if await _why_gone(wanted, options) is None:
                     raise
@@ -122,10 +121,10 @@ async def batches(wanted: OffsetRange, options: ReadOptions) -> AsyncGenerator[F
                 return
 
 
-async def _first(
+async def _next(
     found: AsyncIterator[FetchedBatch], wanted: OffsetRange, options: ReadOptions
 ) -> FetchedBatch | None:
-    """The first batch of a range, if there is any.
+    """The next batch of a range, if there is one.
 
     While nothing comes, the cluster is asked whether there is the partition at all: the consumer
     would look for it as long as kafkaConsumer.pollTimeoutMs says.
@@ -134,34 +133,40 @@ async def _first(
         UnknownTopicOrPartition: There is not, as the cluster has said twice.
         KafkaError: It cannot be read.
     """
-    first = asyncio.ensure_future(anext(found, None))
-    watch = asyncio.ensure_future(_until_gone(wanted, options))
+    tasks: list[asyncio.Future[FetchedBatch | None]] = [asyncio.ensure_future(anext(found, None))]
     try:
-        await asyncio.wait([first, watch], return_when=asyncio.FIRST_COMPLETED)
-        return await (first if first.done() else watch)
+        await asyncio.wait(tasks, timeout=LOOK_SECONDS)
+        if not tasks[0].done():
+            tasks.append(asyncio.ensure_future(_until_gone(wanted, options)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return await next(each for each in tasks if each.done())
     finally:
-        first.cancel()
-        watch.cancel()
-        await asyncio.wait([first, watch])
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # and what failed was looked at
 
 
 async def _until_gone(wanted: OffsetRange, options: ReadOptions) -> NoReturn:
     before = None
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
         why = await _why_gone(wanted, options)
         if why is not None and before is not None:
             raise why
         before = why
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _why_gone(wanted: OffsetRange, options: ReadOptions) -> UnknownTopicOrPartition | None:
     """What the cluster says if there is no such partition; None where there is, or may be."""
     try:
-        await check([wanted], options)
+        async with (
+            asyncio.timeout(LOOK_SECONDS),
+            clients.admin(options.admin_options()) as admin,
+        ):
+            await check([wanted], admin)
     except UnknownTopicOrPartition as error:
         return error
-    except KafkaError:  # why it cannot be read is known better
+    except (KafkaError, TimeoutError):  # why it cannot be read is known better
         pass
     return None
 

@@ -38,6 +38,7 @@ from spark_connector.option_values import as_texts
 from spark_connector.options import ReadOptions, WriteOptions, warn_of_unknown
 from spark_connector.ranges import batches, check
 from spark_connector.sending import send_all
+from spark_connector.topics import Topics
 from spark_connector.version import check_version
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def records_rdd(
 ) -> RDD[Record]:
     """The records of offset ranges as an RDD, one Spark partition for each range, in its order.
 
-    The cluster is asked at once whether there are such partitions, and for records by the tasks.
+    The cluster is asked now whether there are such partitions, and for records by the tasks.
 
     Args:
         sc: The Spark context.
@@ -193,7 +194,8 @@ def records_rdd(
     warn_of_unknown(parsed.unknown)
     if not wanted:
         return sc.emptyRDD()
-    loop_thread().run(check(wanted, parsed))
+    if any(wanted):  # ranges without offsets may be of no partition
+        loop_thread().run(Topics(parsed).ask(partial(check, wanted)))
     return sc.parallelize(wanted, len(wanted)).mapPartitions(_Reading(given, fresh_loop))
 
 

@@ -181,6 +181,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return await self._topics.earliest([name for name in end if name not in start])
 
     async def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
+        self._has_begun = True  # if a batch that was planned before is done again, too
         # The end of the first batch was judged when it was found. If that batch is done again,
         # Spark has its end in its log, but asks anew where the query begins. That may be elsewhere
         # now: a log has grown, a time has found its record, a partition is new. What lies behind

@@ -83,7 +83,7 @@ class Topics:
         """
         tries = self._options.fetch_retries
         while True:
-            found = await self._again(self._find, are_known=bool(known))
+            found = await self.ask(self._find)
             if tries <= 0 or found.topic_ids.keys() >= set(known):
                 return found
             tries -= 1
@@ -136,6 +136,24 @@ class Topics:
         """The first record of each that is not older; None where all are."""
         return await self._list(dict.fromkeys(partitions, OffsetSpec.at(timestamp)))
 
+    async def ask(self, question: Callable[[Admin], Awaitable[T]]) -> T:
+        """Ask until there is an answer, or no more tries are left.
+
+        A topic that is unknown is asked for again, too: brokers hear a little late of a new one.
+        """
+        tries = self._options.fetch_retries
+        while True:
+            try:
+                async with clients.admin(self._options.admin_options()) as admin:
+                    return await question(admin)
+            except (BrokerError, KafkaConnectionError, KafkaTimeoutError) as error:
+                is_for_good = isinstance(error, BrokerError) and not error.retriable
+                if is_for_good or tries <= 0:
+                    raise
+                log.warning("offsets could not be found, and are asked for again: %s", error)
+            tries -= 1
+            await asyncio.sleep(self._options.fetch_retry_interval)
+
     # Partitions.
 
     async def _find(self, admin: Admin) -> Found:
@@ -165,7 +183,8 @@ class Topics:
         described = []
         for name, topic in (await admin.describe_topics(sorted(names))).items():
             if isinstance(topic, KafkaError):
-                if isinstance(self._options.topics, Pattern) and _is_gone(topic):
+                is_listed = isinstance(self._options.topics, Pattern)
+                if is_listed and isinstance(topic, UnknownTopicOrPartition):
                     continue  # deleted since it was listed
                 raise topic
             if topic.is_internal:
@@ -229,26 +248,7 @@ class Topics:
                 offsets[name] = None if answer is None else answer.offset
             return offsets
 
-        return await self._again(ask)
-
-    async def _again(self, ask: Callable[[Admin], Awaitable[T]], *, are_known: bool = False) -> T:
-        """Ask until there is an answer, or no more tries are left."""
-        tries = self._options.fetch_retries
-        while True:
-            try:
-                async with clients.admin(self._options.admin_options()) as admin:
-                    return await ask(admin)
-            except (BrokerError, KafkaConnectionError, KafkaTimeoutError) as error:
-                is_for_good = isinstance(error, BrokerError) and not error.retriable
-                if is_for_good or tries <= 0 or (_is_gone(error) and not are_known):
-                    raise
-                log.warning("offsets could not be found, and are asked for again: %s", error)
-            tries -= 1
-            await asyncio.sleep(self._options.fetch_retry_interval)
-
-
-def _is_gone(error: KafkaError) -> bool:
-    return isinstance(error, UnknownTopicOrPartition)
+        return await self.ask(ask)
 
 
 def _check_assigned(wanted: Iterable[TopicPartition], known: Collection[TopicPartition]) -> None:

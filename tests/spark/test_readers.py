@@ -146,6 +146,34 @@ def test_a_first_batch_that_failed_loses_nothing_if_it_began_at_the_end(
     assert offsets_read(again, again.partitions(logged, end)) == [1]
 
 
+@pytest.mark.kafka_topic(partitions=2)
+@pytest.mark.parametrize(
+    "starting",
+    [
+        {"startingOffsets": '{"TOPIC": {"0": -1, "1": -2}}'},
+        {"startingTimestamp": "1", "startingOffsetsByTimestampStrategy": "latest"},
+    ],
+    ids=["number", "timestamp"],
+)
+def test_a_first_batch_that_is_done_again_is_followed_by_what_there_is(
+    options: dict[str, str],
+    kafka_broker: BrokerThread,
+    kafka_topic: str,
+    starting: dict[str, str],
+) -> None:
+    told = {name: value.replace("TOPIC", kafka_topic) for name, value in starting.items()}
+    kafka_broker.produce(kafka_topic, [b"1", b"2"], partition=1)  # and none in the other
+    failed = streaming(options, **told)
+    logged = failed.latestOffset(failed.initialOffset(), ALL)
+
+    again = streaming(options, **told)
+    replayed = offsets_read(again, again.partitions(again.initialOffset(), logged))
+    end = again.latestOffset(logged, ALL)
+
+    assert replayed == []
+    assert end == {kafka_topic: {"0": 0, "1": 2}}  # availableNow ends if nothing more is told
+
+
 def test_a_first_batch_that_failed_is_the_same_where_its_time_has_found_a_record(
     options: dict[str, str], kafka_broker: BrokerThread, kafka_topic: str
 ) -> None:
@@ -239,6 +267,19 @@ def test_what_comes_after_available_now_is_left_for_the_next_run(
 
     assert (first, second) == ({kafka_topic: {"0": 1}}, {kafka_topic: {"0": 2}})
     assert third == second
+
+
+@pytest.mark.parametrize("by", ["subscribe", "assign"])
+def test_a_topic_that_a_broker_has_not_heard_of_yet_is_asked_for_again(
+    options: dict[str, str], kafka_broker: BrokerThread, kafka_topic: str, by: str
+) -> None:
+    if by == "assign":
+        options["assign"] = f'{{"{options.pop("subscribe")}": [0]}}'
+    told = {"fetchOffset.numRetries": "2", "fetchOffset.retryIntervalMs": "10"}
+
+    for read in (batch(options, **told).partitions, streaming(options, **told).initialOffset):
+        with kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=2):
+            assert len(read()) == 1
 
 
 # What happens to partitions meanwhile.

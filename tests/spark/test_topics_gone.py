@@ -149,6 +149,54 @@ def test_what_is_there_is_read_of_a_frame_whose_topic_went_where_loss_does_not_m
     assert f"{names[1]}-0" in caplog.text
 
 
+def test_a_topic_that_goes_while_its_range_is_read_is_a_loss(
+    options: dict[str, str],
+    kafka_broker: BrokerThread,
+    names: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
+    for _ in range(20):  # batches that are too large for one fetch
+        kafka_broker.produce(names[1], [b"v" * 1000])
+    small = {**options, "kafka.max.partition.fetch.bytes": "1000", "kafka.fetch.max.bytes": "1000"}
+    read = []
+
+    async def all_of_it() -> None:
+        wanted = OffsetRange(names[1], 0, 0, 23)
+        async with aclosing(module.batches(wanted, ReadOptions.parse(small))) as found:
+            async for batch in found:
+                if not read:
+                    kafka_broker.delete_topic(names[1])
+                read.extend(each.offset for each in batch.records)
+
+    began = time.monotonic()
+    with pytest.raises(DataLossError, match=r"-gone-0 is to be read from offset \d+ to 23"):
+        loop_thread().run(all_of_it())
+
+    assert read == list(range(len(read)))
+    assert 0 < len(read) < 23
+    assert time.monotonic() - began < 10  # pollTimeoutMs is two minutes
+
+
+def test_who_has_no_answer_waits_as_long_as_was_said(
+    options: dict[str, str], kafka_broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
+    given = {**options, "kafkaConsumer.pollTimeoutMs": "1000"}
+    reader = BatchReader(ReadOptions.parse(given))
+    parts = reader.partitions()
+
+    began = time.monotonic()
+    with (
+        kafka_broker.faults.hold("Fetch"),
+        kafka_broker.faults.hold("DescribeTopicPartitions"),
+        pytest.raises(KafkaTimeoutError),
+    ):
+        offsets_read(reader, parts)
+
+    assert time.monotonic() - began < 10  # what is asked of the cluster may take a minute
+
+
 def test_a_topic_that_is_there_and_does_not_answer_is_no_loss(
     options: dict[str, str], kafka_broker: BrokerThread, names: tuple[str, str]
 ) -> None:

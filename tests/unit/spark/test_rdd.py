@@ -356,6 +356,16 @@ def test_a_range_of_no_partition_is_an_error_on_the_driver(
     assert context.slices == []
 
 
+def test_a_topic_of_a_range_that_a_broker_has_not_heard_of_yet_is_asked_for_again(
+    broker: BrokerThread, topic: str, options: dict[str, str]
+) -> None:
+    options["fetchOffset.retryIntervalMs"] = "10"
+    broker.produce(topic, [b"v"], partition=0)
+
+    with broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=2):
+        assert len(read([OffsetRange(topic, 0, 0, 1)], options)) == 1
+
+
 def test_a_range_without_offsets_may_be_of_no_partition() -> None:
     assert read([OffsetRange("no-such", 3, 5, 5)], HERE) == [[]]
 
