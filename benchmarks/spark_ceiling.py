@@ -48,6 +48,7 @@ from kafka_aio.protocol.messages.fetch import (
 )
 from kafka_aio.records.arrow import SCHEMA
 from kafka_aio.types import TopicPartition
+from spark_connector.workers import settle
 
 PARTITIONS = 6
 VALUE_BYTES, KEY_BYTES = 100, 8
@@ -146,6 +147,7 @@ class DropWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         for _ in iterator:
             pass
+        settle()
         return WriterCommitMessage()
 
 
@@ -155,6 +157,7 @@ class Drop(DataSource):
         return "bench_drop"
 
     def writer(self, schema: StructType, overwrite: bool) -> DropWriter:
+        settle()
         return DropWriter()
 
 
@@ -214,6 +217,7 @@ class EncodedWriter(DataSourceArrowWriter):
         for rows in iterator:
             sending.add(rows.num_rows)
         sending.finish()
+        settle()
         return WriterCommitMessage()
 
 
@@ -223,6 +227,7 @@ class Encoded(DataSource):
         return "bench_encoded"
 
     def writer(self, schema: StructType, overwrite: bool) -> EncodedWriter:
+        settle()
         return EncodedWriter(self.options["bootstrap"], self.options["topic"])
 
 
@@ -243,12 +248,14 @@ class GeneratedReader(DataSourceReader):
     rows: int
 
     def partitions(self) -> list[Range]:
+        settle()
         share, rest = divmod(self.rows, self.partitions_wanted)
         return [Range(each, share + (each < rest)) for each in range(self.partitions_wanted)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Range)
-        return canned(partition.rows)
+        yield from canned(partition.rows)
+        settle()
 
 
 def canned(rows: int) -> Iterator[pa.RecordBatch]:
@@ -280,6 +287,7 @@ class FetchedReader(DataSourceReader):
     """How many records each partition has."""
 
     def partitions(self) -> list[Range]:
+        settle()
         return [Range(number, end) for number, end in enumerate(self.ends)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -298,6 +306,7 @@ class FetchedReader(DataSourceReader):
             rows, _ = advance(due.result(), offsets)
             due = fetch() if offsets[partition.partition] < partition.rows else None
             yield from canned(rows)
+        settle()
 
 
 def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:

@@ -319,5 +319,12 @@ class Host:
         if self._task.cancelled():
             if error is None:  # it may have left work undone
                 raise StateError("what setup= has made was cancelled as it ended, not by Spark")
-        elif self._task.exception() is not error:
+        elif not _is_only(self._task.exception(), error):
             self._task.result()
+
+
+def _is_only(raised: BaseException | None, error: BaseException | None) -> bool:
+    """Whether it is that error, or what a task group makes of it alone."""
+    while isinstance(raised, BaseExceptionGroup) and len(raised.exceptions) == 1:
+        raised = raised.exceptions[0]
+    return raised is error

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import kafka_aio
 from kafka_aio.errors import BrokerError, ConfigError, KafkaError
+from spark_connector.option_names import by_kafkas_names
 
 if TYPE_CHECKING:
     from kafka_aio import Admin, ClientConfig, Consumer, Producer
@@ -190,12 +191,16 @@ def _cache_of(loop: asyncio.AbstractEventLoop) -> _Cache:
 
 
 async def _open(kind: Kind, options: frozenset[tuple[str, str]]) -> Any:
-    config = _configured(kind, dict(options))
-    client: Any = getattr(kafka_aio, kind.capitalize())(config)
-    patience = None
-    if isinstance(config, kafka_aio.ProducerConfig):
-        patience = config.max_block_ms / 1000  # Java's connects with its first record
-    await client.start(timeout=patience)
+    try:
+        config = _configured(kind, dict(options))
+        client: Any = getattr(kafka_aio, kind.capitalize())(config)
+        patience = None
+        if isinstance(config, kafka_aio.ProducerConfig):
+            patience = config.max_block_ms / 1000  # Java's connects with its first record
+        await client.start(timeout=patience)
+    except ConfigError as error:  # a file that is not there, for one
+        text = by_kafkas_names(str(error), dict(options))
+        raise ConfigError(f"of the kafka.* options: {text}") from None
     return client
 
 

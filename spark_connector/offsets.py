@@ -58,8 +58,10 @@ def from_json(
             name = TopicPartition(topic, _partition(partition, what, place, example))
             if isinstance(offset, bool) or not isinstance(offset, int):
                 raise _wrong(what, f"{place}: {shown(offset)} is not a whole number", example)
-            if not least <= offset <= LARGEST:
+            if offset < least:
                 raise _wrong(what, f"{place}: {shown(offset)} is not from {least} on", example)
+            if offset > LARGEST:
+                raise _wrong(what, f"{place}: {shown(offset)} is more than {LARGEST}", example)
             found[name] = offset
     return found
 

@@ -24,6 +24,7 @@ from kafka_aio import (
 )
 from kafka_aio.errors import ConfigError
 from spark_connector import places
+from spark_connector.option_names import by_kafkas_names
 from spark_connector.option_values import Texts, wrong
 from spark_connector.places import (
     LATEST,
@@ -64,6 +65,10 @@ _REFUSED_IN_READ: Final = {
 _REFUSED_IN_WRITE: Final = {
     "interceptor.classes": "no Java class is loaded here; change rows with DataFrame functions",
     "key.serializer": "a key is a string or bytes already; convert it in the DataFrame",
+    "partitioner.class": (
+        "rows are sent as columns, and no class is loaded here; keys and load choose partitions as"
+        " Kafka's own rule does, and a column partition chooses them for each row"
+    ),
     "transactional.id": (
         "writing is at least once, by an idempotent producer; exactly once, by transactions, is to"
         " come in a later version: leave it out"
@@ -92,6 +97,13 @@ _OF_GROUPS: Final = frozenset(
 _UNUSED_IN_READ: Final = frozenset(
     {"key.serializer", "partition.assignment.strategy", "value.serializer"}
 )
+
+_PEM: Final = {
+    "ssl.keystore.certificate.chain": "CERTIFICATE",
+    "ssl.keystore.key": "PRIVATE KEY",
+    "ssl.truststore.certificates": "CERTIFICATE",
+}
+"""Options that are a PEM text, and what has to be in it."""
 
 # Kafka's own default, 16 KiB, is for records that come one by one.
 _MANY_ROWS: Final = {"batch.size": "131072"}
@@ -302,6 +314,12 @@ def _kafka(texts: Texts, *, refused: Mapping[str, str]) -> dict[str, str]:
     for name, reason in refused.items():
         if name in kafka:
             raise ConfigError(f"option kafka.{name} cannot be given here: {reason}")
+    for name, kind in _PEM.items():  # files are for the executors to read
+        if name in kafka and not re.search(f"-----BEGIN [A-Z0-9 ]*{kind}-----", kafka[name]):
+            raise ConfigError(
+                f"option kafka.{name} has no {kind.lower()} in it: it is a text in PEM, with a line"
+                f" -----BEGIN {kind}-----"
+            )
     servers = [each for each in kafka.get("bootstrap.servers", "").split(",") if each.strip()]
     if not servers:
         raise ConfigError(
@@ -317,21 +335,9 @@ def _check_config(kind: type[ClientConfig], options: Mapping[str, str]) -> None:
     try:
         kind.from_kafka({name: text for name, text in options.items() if name not in ignored})
     except ConfigError as error:
-        text = _with_kafkas_names(kind, str(error), options)
         # Without the traceback of the configuration: what Spark shows is long enough.
+        text = by_kafkas_names(str(error), options)
         raise ConfigError(f"of the kafka.* options: {text}") from None
-
-
-def _with_kafkas_names(kind: type[ClientConfig], text: str, given: Mapping[str, str]) -> str:
-    """What a configuration says of its fields, by the names of the options that were given."""
-    names = {
-        entry.name: entry.name.replace("_", ".") for entry in fields(kind) if "_" in entry.name
-    }
-    if "sasl.jaas.config" in given:  # Kafka has no option for these
-        names |= dict.fromkeys(("sasl_username", "sasl_password"), "sasl.jaas.config")
-    every = "|".join(sorted(names, reverse=True))  # of two that begin alike, the longer one first
-    by_itself = rf"(?<![^\s(])({every})(?![\w/-]|\.\w)"  # and not as a part of a value
-    return re.sub(by_itself, lambda found: f"kafka.{names[found[1]]}", text)
 
 
 def _names(kind: type[ClientConfig]) -> frozenset[str]:

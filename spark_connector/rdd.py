@@ -12,6 +12,7 @@ that process (`clients`). Rows are taken from Spark on the thread that Spark cal
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
@@ -43,6 +44,8 @@ from spark_connector.version import check_version
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
+
+log = logging.getLogger("spark_connector")
 
 AHEAD: Final = 4
 """Batches that are fetched before they are asked for."""
@@ -310,8 +313,11 @@ class _Work:
         except KeyboardInterrupt:  # it may be for this thread
             raise
         except BaseException as other:
+            told = f"its setup failed to end, by {type(other).__name__}: {other}"
+            if isinstance(error, GeneratorExit):  # nobody sees that
+                log.warning("Spark wants no more rows of a partition, and %s", told)
             with suppress(Exception):  # some errors take no note
-                error.add_note(f"then its setup failed to end, by {type(other).__name__}: {other}")
+                error.add_note(f"then {told}")
         with suppress(Exception):
             error.__traceback__ = traceback  # without the frames of who has seen it since
 

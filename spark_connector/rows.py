@@ -19,11 +19,12 @@ import pyarrow as pa
 from kafka_aio import ProducerRecord
 from kafka_aio.errors import DeliveryError, SendManyError
 from spark_connector.errors import RowError
+from spark_connector.option_names import by_kafkas_names
 
 CHUNK_BYTES: Final = 1 << 20
 """About so many bytes are sent together."""
 CHUNK_SECONDS: Final = 0.1
-"""Rows wait about so long for others to be sent with."""
+"""Rows wait about so long for others to be sent with; it is looked at when the next one comes."""
 SLICE_ROWS: Final = 100
 """So many rows at most are taken before anybody looks at how large they are."""
 
@@ -241,7 +242,7 @@ def _place(error: Exception) -> tuple[int | None, str]:
 
 
 def _said(error: BaseException | None) -> str:
-    return str(error) or type(error).__name__
+    return by_kafkas_names(str(error)) or type(error).__name__
 
 
 def _array(name: str, values: Sequence[Any]) -> pa.Array:

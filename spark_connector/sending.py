@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from kafka_aio.errors import KafkaError
+from kafka_aio.errors import ConfigError, KafkaError
 from spark_connector import clients
 from spark_connector.bridge import LoopThread, pump
 
@@ -40,6 +40,7 @@ def send_all(
     Raises:
         RowError: Some of a chunk were not: it has the place of the first of them. Or none was, as
             the cluster cannot be reached or does not let us in: it has the place of all.
+        ConfigError: The options are wrong on this machine: a file is not there, for one.
     """
     send = _Sending(rows, options).send
     return sum(pump(thread, chain(chunks, [None]), send, window=WINDOW))
@@ -83,6 +84,8 @@ class _Sending:
                 except TimeoutError:
                     await self._hurry()
                     await deliveries
+            except ConfigError:  # no row is to blame
+                raise
             except (KafkaError, TypeError, ValueError) as error:
                 raise self._rows.error(chunk, error) from error
         count: int = chunk.batch.num_rows

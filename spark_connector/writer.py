@@ -71,7 +71,8 @@ def chunks(
 ) -> Iterator[Chunk]:
     """What Spark gives, in chunks of about `CHUNK_BYTES`, or of what comes in `CHUNK_SECONDS`.
 
-    Spark's own batches have 10,000 rows at most. The first goes by itself: so sending begins.
+    Spark's own batches have 10,000 rows at most. The first goes by itself: so sending begins. One
+    that comes quickly waits for the next one, as only then the time is looked at.
 
     Args:
         batches: As Spark gives them.
@@ -82,6 +83,8 @@ def chunks(
     taken: list[RecordBatch] = []
     size, most, until = 0, 0, clock()
     for batch in batches:
+        if not batch.num_rows:
+            continue
         taken.append(batch)
         size += batch.nbytes
         if size >= most or clock() >= until:

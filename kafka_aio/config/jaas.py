@@ -45,6 +45,8 @@ _MECHANISMS: Final = {
     _KERBEROS: ("GSSAPI",),
 }
 _EXTENSION: Final = "extension_"
+_SHADED: Final = "kafkashaded."
+"""Before the names of all of Kafka's classes on Databricks."""
 
 _TOKEN = re.compile(
     r"""
@@ -138,7 +140,7 @@ def entry(text: str) -> tuple[str, dict[str, str]]:
         problem = "names more than one login module"
     if problem:
         raise ConfigError(f"sasl.jaas.config {problem}; {_ADVICE}")
-    return module, options
+    return module.removeprefix(_SHADED), options
 
 
 _Token = tuple[str, bool]

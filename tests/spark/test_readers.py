@@ -269,19 +269,6 @@ def test_what_comes_after_available_now_is_left_for_the_next_run(
     assert third == second
 
 
-@pytest.mark.parametrize("by", ["subscribe", "assign"])
-def test_a_topic_that_a_broker_has_not_heard_of_yet_is_asked_for_again(
-    options: dict[str, str], kafka_broker: BrokerThread, kafka_topic: str, by: str
-) -> None:
-    if by == "assign":
-        options["assign"] = f'{{"{options.pop("subscribe")}": [0]}}'
-    told = {"fetchOffset.numRetries": "2", "fetchOffset.retryIntervalMs": "10"}
-
-    for read in (batch(options, **told).partitions, streaming(options, **told).initialOffset):
-        with kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=2):
-            assert len(read()) == 1
-
-
 # What happens to partitions meanwhile.
 
 
@@ -370,38 +357,6 @@ def test_a_topic_of_the_checkpoint_that_is_not_read_any_more_is_a_loss(
 
     with pytest.raises(DataLossError, match="other-0"):
         streaming(options).latestOffset(start, ALL)
-
-
-@pytest.mark.usefixtures("_quick_discovery")
-def test_a_topic_that_is_gone_is_named(
-    options: dict[str, str], kafka_broker: BrokerThread, kafka_topic: str
-) -> None:
-    reader = streaming(options)
-    end = reader.latestOffset(reader.initialOffset(), ALL)
-    kafka_broker.delete_topic(kafka_topic)
-
-    with pytest.raises(UnknownTopicOrPartition, match=kafka_topic) as caught:
-        reader.latestOffset(end, ALL)
-    kafka_broker.create_topic(kafka_topic, 1)
-
-    assert "take it out of the options" in caught.value.__notes__[0]
-
-
-@pytest.mark.usefixtures("_quick_discovery")
-@pytest.mark.parametrize("is_restart", [False, True])
-@pytest.mark.parametrize("by", ["subscribe", "subscribePattern"])
-def test_a_broker_that_does_not_know_a_topic_for_a_moment_does_not_end_a_query(
-    options: dict[str, str], kafka_broker: BrokerThread, by: str, is_restart: bool
-) -> None:
-    options[by] = options.pop("subscribe")
-    trying = {"fetchOffset.numRetries": "2", "fetchOffset.retryIntervalMs": "10"}
-    reader = streaming({**options, **trying})
-    end = reader.latestOffset(reader.initialOffset(), ALL)
-    if is_restart:
-        reader = streaming({**options, **trying})
-
-    with kafka_broker.faults.fail("DescribeTopicPartitions", UnknownTopicOrPartition, times=2):
-        assert reader.latestOffset(end, ALL) == end
 
 
 @pytest.mark.parametrize(

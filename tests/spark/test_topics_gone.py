@@ -159,7 +159,7 @@ def test_a_topic_that_goes_while_its_range_is_read_is_a_loss(
     for _ in range(20):  # batches that are too large for one fetch
         kafka_broker.produce(names[1], [b"v" * 1000])
     small = {**options, "kafka.max.partition.fetch.bytes": "1000", "kafka.fetch.max.bytes": "1000"}
-    read = []
+    read: list[int] = []
 
     async def all_of_it() -> None:
         wanted = OffsetRange(names[1], 0, 0, 23)

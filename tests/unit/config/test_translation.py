@@ -254,6 +254,20 @@ def test_the_classes_that_java_needs_for_oidc_are_let_through() -> None:
     assert config.sasl_oauthbearer_extensions == (("logicalCluster", "lkc-1"),)
 
 
+def test_a_login_module_is_known_by_its_name_on_databricks_too() -> None:
+    plain = "kafkashaded.org.apache.kafka.common.security.plain.PlainLoginModule"
+    config = ProducerConfig.from_kafka(
+        {
+            **HERE,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{plain} required username="me" password="s3";',
+        }
+    )
+
+    assert config.sasl_username == "me"
+
+
 def test_a_file_in_kafkas_format_is_read(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_bytes(

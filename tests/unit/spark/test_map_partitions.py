@@ -336,6 +336,36 @@ def test_a_setup_that_fails_to_end_after_an_error_is_a_note_on_that(
     ]
 
 
+def test_a_setup_that_fails_to_end_where_no_more_rows_are_wanted_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @asynccontextmanager
+    async def setup() -> AsyncIterator[Resource]:
+        resource = Resource()
+        resource.events.append("open")
+        try:
+            yield resource
+        finally:
+            raise Boom("at the end")
+
+    rows = map_partitions(with_context, setup=setup)(iter(range(100)))
+    next(rows)
+    rows.close()  # type: ignore[attr-defined]  # it is a generator, as Spark knows too
+
+    (told,) = [each.getMessage() for each in caplog.records if each.name == "spark_connector"]
+    assert told.endswith("its setup failed to end, by Boom: at the end")
+
+
+def test_an_error_that_a_task_group_passes_on_is_told_once() -> None:
+    async def call(row: int, group: asyncio.TaskGroup) -> None:
+        raise Boom("of the call")
+
+    with pytest.raises(Boom, match="of the call") as caught:
+        list(map_partitions(call, setup=asyncio.TaskGroup)(iter([-1])))
+
+    assert caught.value.__notes__ == ["row 0"]
+
+
 def test_what_is_no_function_and_no_number_is_refused() -> None:
     for wrong in ("x", None):
         with pytest.raises(TypeError, match="fn is a"):

@@ -155,7 +155,7 @@ def test_an_end_is_given_in_the_same_ways() -> None:
         ({"startingOffsets": offsets(p0=-3)}, "partition '0': -3 is not from -2 on"),  # 32
         ({"startingOffsets": '{"a":{"0":3.5}}'}, "3.5 is not a whole number"),
         ({"startingOffsets": '{"a":{"0":true}}'}, "True is not a whole number"),
-        ({"startingOffsets": '{"a":{"0":9223372036854775808}}'}, "is not from -2 on"),
+        ({"startingOffsets": '{"a":{"0":9223372036854775808}}'}, "08 is more than 92233720368547"),
         ({"startingOffsets": f'{{"a":{{"0":{"9" * 5000}}}}}'}, "is not JSON"),
         ({"startingOffsets": '{"a":{"0":' + "[" * 100_000}, "is not JSON"),
         ({"startingOffsets": '{"a":[0]}'}, "topic 'a' has no {...} with partitions"),

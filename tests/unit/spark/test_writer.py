@@ -69,6 +69,12 @@ def test_batches_that_are_slow_to_come_do_not_wait_for_others() -> None:
     assert [chunk.batch.num_rows for chunk in found] == [10, 10, 10, 10]
 
 
+def test_batches_without_rows_are_passed_over() -> None:
+    found = list(chunks(batches_of(0, 30, 0, 30, 0), ("value",), clock=at_once))
+
+    assert [(chunk.first_row, chunk.batch.num_rows) for chunk in found] == [(0, 30), (30, 30)]
+
+
 def test_no_batches_are_no_chunks() -> None:
     assert list(chunks(iter([]), ("value",), clock=at_once)) == []
 
