@@ -141,9 +141,10 @@ async def _next(
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return await next(each for each in tasks if each.done())
     finally:
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)  # and what failed was looked at
+        if len(tasks) > 1 or not tasks[0].done():
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # and what failed was looked at
 
 
 async def _until_gone(wanted: OffsetRange, options: ReadOptions) -> NoReturn:

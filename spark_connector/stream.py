@@ -67,6 +67,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._has_begun = False
         self._found = Found()
         self._found_at = -inf
+        self._missing: set[str] = set()
+        """Topics that are gone, as the cluster was asked often enough."""
         self._latest: Offsets = {}
         self._losses: set[str] = set()
 
@@ -165,12 +167,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     async def _discover(self, read: Collection[TopicPartition] = ()) -> None:
         """See which partitions there are; those of `read` there were."""
         known = self._found.topic_ids
-        expected = known.keys() | {each.topic for each in read}
+        expected = (known.keys() | {each.topic for each in read}) - self._missing
         try:
             self._found = await self._topics.find(known=expected)
         except UnknownTopicOrPartition as error:
             error.add_note("to go on without a topic that was deleted, take it out of the options")
             raise
+        self._missing = (self._missing | expected) - self._found.topic_ids.keys()
         self._found_at = time.monotonic()
         for topic, topic_id in self._found.topic_ids.items():
             if known.get(topic, topic_id) != topic_id:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMinRows
 
 from kafka_aio.broker import BrokerThread
 from kafka_aio.errors import (
@@ -22,6 +22,7 @@ from kafka_aio.errors import (
     UnknownTopicOrPartition,
 )
 from spark_connector import ranges as module
+from spark_connector import stream
 from spark_connector.bridge import loop_thread
 from spark_connector.errors import DataLossError
 from spark_connector.offsets import OffsetRange
@@ -102,6 +103,25 @@ def test_a_batch_is_done_again_without_a_topic_that_is_gone_where_loss_does_not_
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 1
     assert f"{names[1]}-0: the partition is not there any more" in told[0]
+
+
+def test_a_topic_that_is_gone_is_not_waited_for_again_while_its_offset_is_the_start(
+    options: dict[str, str],
+    kafka_broker: BrokerThread,
+    names: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "DISCOVERY_SECONDS", 0.0)
+    again = {"fetchOffset.numRetries": "2", "fetchOffset.retryIntervalMs": "1000"}
+    reader = streaming(options, failOnDataLoss="false", minOffsetsPerTrigger="9999", **again)
+    start = reader.latestOffset(reader.initialOffset(), ALL)
+    kafka_broker.delete_topic(names[1])
+    reader.latestOffset(start, ReadMinRows(9999))
+
+    began = time.monotonic()
+    reader.latestOffset(start, ReadMinRows(9999))
+
+    assert time.monotonic() - began < 1
 
 
 def test_a_batch_that_was_planned_of_a_topic_that_is_gone_is_a_loss(
