@@ -56,6 +56,7 @@ class _Sending:
     def __init__(self, rows: Rows, options: Mapping[str, str]) -> None:
         self._rows = rows
         self._options = options
+        self._may_linger = int(options.get("linger.ms", 0)) > PATIENCE * 1000
         self._turn = asyncio.Lock()  # whoever asked first has it first
         self._window: deque[asyncio.Timeout] = deque(maxlen=WINDOW)
         """How long the last chunks may wait to be acknowledged; no others are under way."""
@@ -96,7 +97,7 @@ class _Sending:
 
         So its own are not to linger for others, however long linger.ms is.
         """
-        if len(self._window) == WINDOW:
+        if self._may_linger and len(self._window) == WINDOW:
             with suppress(RuntimeError):  # it is acknowledged already
                 self._window[0].reschedule(asyncio.get_running_loop().time() + PATIENCE)
 

@@ -86,7 +86,7 @@ def chunks(
         if not batch.num_rows:
             continue
         taken.append(batch)
-        size += batch.nbytes
+        size += batch.get_total_buffer_size()  # nbytes would let go of the GIL, and wait for it
         if size >= most or clock() >= until:
             chunk = _chunk(first_row, taken, columns)
             yield chunk

@@ -35,6 +35,7 @@ from kafka_aio.consumer.record import Polled
 from kafka_aio.consumer.subscription import Subscription
 from kafka_aio.consumer.user_code import UserCode
 from kafka_aio.errors import CorruptRecord, KafkaError, StateError
+from kafka_aio.heap import keep_freed
 from kafka_aio.net.tasks import Tasks
 from kafka_aio.records.batch import FetchedBatch
 from kafka_aio.records.codec import RecordReader
@@ -99,7 +100,7 @@ class Reader:
         self._loop = asyncio.get_running_loop()
         self._opened: _Opened | None = None
         self._at_once = FEWEST
-        _keep_memory()
+        keep_freed(MAPPED)  # the records of one call are freed together
         self.is_asking = False
         """Whether somebody waits for records."""
         self.batches = 0
@@ -439,17 +440,6 @@ class Reader:
         except KafkaError as error:
             self._stuck(opened, error)
             return False
-
-
-def _keep_memory() -> None:
-    """Have malloc keep what is freed for the records that come next.
-
-    Those of one call are freed together. What is free at the end of the heap, glibc returns to the
-    system, which has to clear it before it is used again a moment later: that took longer than all
-    that is done with a record of 1 KiB. It keeps twice the bytes of the largest block that it was
-    given back and had mapped. So here is one; nothing of it is ever touched.
-    """
-    bytes(MAPPED)
 
 
 class Batches:

@@ -6,13 +6,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from math import inf
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from kafka_aio.config import ProducerConfig
 from kafka_aio.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
+from kafka_aio.heap import keep_freed
 from kafka_aio.net import clock
 from kafka_aio.net.client import Client
 from kafka_aio.net.clock import seconds
@@ -45,6 +46,10 @@ else:
     V = TypeVar("V")
 
 
+MAPPED: Final = 8 * 2**20
+"""Bytes of a block that malloc takes from the system; it then keeps twice as many for batches."""
+
+
 class Producer(Client[ProducerConfig], Generic[K, V]):
     """Sends records to Kafka.
 
@@ -67,6 +72,7 @@ class Producer(Client[ProducerConfig], Generic[K, V]):
 
     def _make(self, tasks: Tasks) -> None:
         config = self._config
+        keep_freed(min(MAPPED, config.buffer_memory))  # batches come and go
         self._loop = asyncio.get_running_loop()
         self._wall_time = clock.wall_clock()
         user_code = UserCode(

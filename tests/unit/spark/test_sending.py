@@ -13,6 +13,7 @@ pytest.importorskip("pyspark")
 
 import pyarrow as pa
 
+from kafka_aio import Producer
 from kafka_aio.broker import BrokerThread
 from spark_connector.errors import RowError
 from spark_connector.options import WriteOptions
@@ -46,6 +47,26 @@ def test_rows_do_not_linger_where_no_others_can_come_before(
     foreach_partition(lingering, topic=topic, chunk_rows=10)(iter(rows))
 
     assert time.monotonic() - begun < SECONDS
+
+
+def test_what_does_not_linger_is_not_hurried_where_the_broker_is_slow(
+    broker: BrokerThread,
+    topic: str,
+    options: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hurried = []
+
+    async def flush(self: Producer, *, timeout: float | None = None) -> None:
+        hurried.append(timeout)
+        await flush_of_all(self, timeout=timeout)
+
+    flush_of_all = Producer.flush
+    monkeypatch.setattr(Producer, "flush", flush)
+    with broker.faults.delay("Produce", 4 * PATIENCE):
+        foreach_partition(options, topic=topic, chunk_rows=10)(iter([b"v"] * 20 * WINDOW))
+
+    assert hurried == [0]  # at the end
 
 
 def test_rows_linger_while_others_may_come(
