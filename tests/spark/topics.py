@@ -54,7 +54,8 @@ class Topics:
         )
 
     def _new_producer(self) -> confluent_kafka.Producer:
-        return confluent_kafka.Producer({**self._client, "linger.ms": 0})
+        in_order = {"max.in.flight.requests.per.connection": 1}  # also where one is sent again
+        return confluent_kafka.Producer({**self._client, **in_order, "linger.ms": 0})
 
     def close(self) -> None:
         self._consumer.close()
