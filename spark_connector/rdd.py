@@ -83,7 +83,8 @@ def foreach_partition(
     Returns:
         A function that Spark calls with the rows of a partition. The first error that comes ends
         it: a `RowError` with the place of that row, which need not be the first row that was not
-        delivered. Rows are counted from 0.
+        delivered; or a `ConfigError`, where an option is wrong on that machine: a file that is not
+        there, for one. Rows are counted from 0.
 
     Raises:
         ConfigError: The options are wrong.

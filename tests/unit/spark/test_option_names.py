@@ -64,6 +64,14 @@ def test_options_are_named_as_they_are_given(given: dict[str, str], said: str) -
     assert not re.search(r"[a-z]_[a-z]|function|object|ssl\.context|token\.provider", text)
 
 
+@pytest.mark.parametrize("partitioner", ["RoundRobinPartitioner", "UniformStickyPartitioner"])
+def test_a_partitioner_is_refused_on_the_driver_with_the_way_out(partitioner: str) -> None:
+    text = told({"kafka.partitioner.class": f"org.apache.kafka.clients.producer.{partitioner}"})
+
+    assert "option kafka.partitioner.class cannot be given here: rows are sent as columns" in text
+    assert "a column partition" in text
+
+
 @pytest.mark.parametrize(
     "text",
     [
